@@ -1,0 +1,28 @@
+//! The result channel: a durable set that control-plane pulls and acknowledges.
+
+use contracts::ExecutionResult;
+use kernel::id::AttemptId;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// `POST /v1/results/pull`: acknowledges, then answers with up to `limit` unacknowledged results of
+/// the caller's organization, waiting up to `wait_seconds` for a first one. At least once: a result
+/// comes again until it is acknowledged.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ResultsPullRequest {
+    /// Results that the caller holds durably. Unknown ids are ignored.
+    #[serde(default)]
+    #[schema(max_items = 1000)]
+    pub ack: Vec<AttemptId>,
+    /// At most 1,000.
+    pub limit: u32,
+    /// At most 60.
+    #[serde(default)]
+    pub wait_seconds: u32,
+}
+
+/// Results in the order in which they were stored.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ResultsPullResponse {
+    pub results: Vec<ExecutionResult>,
+}
