@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// What happened. The first three are fixed; the others say what those do not. The set is open: a
 /// reader keeps a word it does not know.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ProjectionEventType {
     #[serde(rename = "resource.updated")]
     ResourceUpdated,
@@ -26,6 +26,14 @@ pub enum ProjectionEventType {
     #[serde(untagged)]
     Other(String),
 }
+
+kernel::string_schema!(
+    ProjectionEventType,
+    "What happened; an open set. Fixed: resource.updated, capability.provided, resource.health_changed. Also: resource.created, resource.deleted, capability.withdrawn, relationship.changed.",
+    "^[a-z_]+([.][a-z_]+)+$",
+    200,
+    "resource.updated"
+);
 
 /// CatalogProjectionEvent: one fact about one resource version, carrying the resource's full state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
