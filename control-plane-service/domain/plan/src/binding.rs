@@ -38,6 +38,10 @@ pub struct SlotBinding {
     pub slot: String,
     pub resource_type: DottedName,
     pub claim: ClaimMode,
+    /// The capabilities that matching and jobs read, sorted: pins are made over these alone, so that a
+    /// capability gained meanwhile that nobody asked about voids nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pin_capabilities: Vec<DottedName>,
     pub resources: Vec<BoundResource>,
 }
 
