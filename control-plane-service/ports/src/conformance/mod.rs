@@ -1,0 +1,6 @@
+//! Suites that every adapter of a port must pass.
+
+pub mod runtime;
+mod script;
+
+pub use script::Script;
