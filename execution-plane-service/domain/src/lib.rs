@@ -1,1 +1,11 @@
-//! See ARCHITECTURE.md.
+//! The rules of execution-plane-service, pure: what a job's parameters mean, which submissions are
+//! refused, how an attempt moves from state to state, who may get a lease, and which commands a
+//! policy allows.
+//!
+//! Invariants: no I/O, no clock, no randomness; time and ids come in as arguments. The service and
+//! the runner read a JobSpec by the same code.
+
+pub mod fault;
+pub mod job;
+
+pub use fault::{Fault, FaultCode};
