@@ -1,0 +1,217 @@
+//! Databases for tests: each test gets a fresh one, copied from a template that was migrated once
+//! for each set of migrations, and dropped at the end.
+//!
+//! The server is named by the environment variable `PLATFORM_TEST_POSTGRES` (a superuser's URL).
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use secrecy::SecretString;
+use sqlx::migrate::Migrator;
+use tokio_postgres::Client;
+
+use crate::error::DatabaseError;
+use crate::migrate::migrate;
+use crate::pools::{Database, PoolSizes};
+use crate::provision::{RolePasswords, connect, provision_named, quoted, shut_out_others, urls};
+use crate::service::{ServiceDatabase, ServiceRole, ServiceUrls};
+use crate::url::DatabaseUrl;
+
+/// Names the server for tests.
+pub const TEST_SERVER: &str = "PLATFORM_TEST_POSTGRES";
+
+/// Bumped when provisioning changes, so that older templates are not used any more.
+const TEMPLATE_FORM: u32 = 1;
+
+/// A database of its own for one test. Dropped, it is gone, connections or not.
+#[derive(Debug)]
+pub struct TestDatabase {
+    superuser: DatabaseUrl,
+    name: String,
+    urls: ServiceUrls,
+}
+
+/// The superuser's URL of the server for tests.
+///
+/// # Panics
+/// When the environment variable is not set or not a URL: tests need a real PostgreSQL.
+#[must_use]
+pub fn test_server() -> DatabaseUrl {
+    let url = std::env::var(TEST_SERVER).unwrap_or_else(|_| {
+        panic!(
+            "these tests need a PostgreSQL server: run them by `make test`, or set {TEST_SERVER} to a \
+             superuser's URL like postgres://postgres@127.0.0.1:5432/postgres"
+        )
+    });
+    url.parse()
+        .unwrap_or_else(|error| panic!("{TEST_SERVER} cannot be used: {error}"))
+}
+
+impl TestDatabase {
+    /// A fresh database of `service`, migrated by `migrator`.
+    ///
+    /// # Panics
+    /// When there is no server for tests or it refuses.
+    pub async fn create(service: ServiceDatabase, migrator: &Migrator) -> Self {
+        let superuser = test_server();
+        Self::try_create(&superuser, service, migrator)
+            .await
+            .unwrap_or_else(|error| panic!("no database for the test: {error}: {}", causes(&error)))
+    }
+
+    async fn try_create(
+        superuser: &DatabaseUrl,
+        service: ServiceDatabase,
+        migrator: &Migrator,
+    ) -> Result<Self, DatabaseError> {
+        let passwords = passwords_like(superuser);
+        let template = template_name(service, migrator);
+        let client = connect(superuser).await?;
+        if !is_ready(&client, &template).await? {
+            make_template(&client, superuser, service, &template, &passwords, migrator).await?;
+        }
+        let name = format!("t_{}_{}", service.name(), uuid::Uuid::new_v4().simple());
+        let create = format!(
+            "CREATE DATABASE {} TEMPLATE {} OWNER {}",
+            quoted(&name),
+            quoted(&template),
+            service.role(ServiceRole::Owner)
+        );
+        client.batch_execute(&create).await?;
+        let database = Self {
+            superuser: superuser.clone(),
+            urls: urls(superuser, service, &name, &passwords),
+            name,
+        };
+        shut_out_others(&client, service, &database.name).await?;
+        Ok(database)
+    }
+
+    /// The URLs of the three roles.
+    #[must_use]
+    pub const fn urls(&self) -> &ServiceUrls {
+        &self.urls
+    }
+
+    /// The superuser's URL of this database: sees everything, for assertions and faults only.
+    #[must_use]
+    pub fn superuser(&self) -> DatabaseUrl {
+        self.superuser.with_database(&self.name)
+    }
+
+    /// Pools of `role` with the default sizes.
+    ///
+    /// # Panics
+    /// When the pools cannot be built.
+    #[must_use]
+    pub fn open(&self, role: ServiceRole) -> Database {
+        Database::open(self.urls.of(role), "test", PoolSizes::default()).expect("pools can be built")
+    }
+
+    /// Pools of the superuser, whom row-level security does not bind.
+    ///
+    /// # Panics
+    /// When the pools cannot be built.
+    #[must_use]
+    pub fn open_superuser(&self) -> Database {
+        Database::open(&self.superuser(), "test", PoolSizes::default()).expect("pools can be built")
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let superuser = self.superuser.clone();
+        let drop_it = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(&self.name));
+        // A thread of its own: the test's runtime may be this thread, or be gone.
+        let dropped = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            if let Ok(runtime) = runtime {
+                runtime.block_on(async {
+                    if let Ok(client) = connect(&superuser).await {
+                        // A left-over goes with the test server.
+                        let _ = client.batch_execute(&drop_it).await;
+                    }
+                });
+            }
+        });
+        let _ = dropped.join();
+    }
+}
+
+fn causes(error: &DatabaseError) -> String {
+    let mut text = Vec::new();
+    let mut next = core::error::Error::source(error);
+    while let Some(cause) = next {
+        text.push(cause.to_string());
+        next = cause.source();
+    }
+    text.join(": ")
+}
+
+/// Where the superuser needs a password the roles get the same: the server is the tests' own.
+fn passwords_like(superuser: &DatabaseUrl) -> RolePasswords {
+    let password = superuser.password().map(SecretString::from);
+    RolePasswords {
+        owner: password.clone(),
+        api: password.clone(),
+        worker: password,
+    }
+}
+
+fn template_name(service: ServiceDatabase, migrator: &Migrator) -> String {
+    let mut hasher = DefaultHasher::new();
+    TEMPLATE_FORM.hash(&mut hasher);
+    for migration in migrator.iter() {
+        migration.version.hash(&mut hasher);
+        migration.checksum.hash(&mut hasher);
+    }
+    format!("tpl_{}_{:016x}", service.name(), hasher.finish())
+}
+
+/// Whether the template is whole: the flag is set as the last step of making it.
+async fn is_ready(client: &Client, template: &str) -> Result<bool, DatabaseError> {
+    let row = client
+        .query_opt(
+            "SELECT 1 FROM pg_database WHERE datname = $1 AND datistemplate",
+            &[&template],
+        )
+        .await?;
+    Ok(row.is_some())
+}
+
+async fn make_template(
+    client: &Client,
+    superuser: &DatabaseUrl,
+    service: ServiceDatabase,
+    template: &str,
+    passwords: &RolePasswords,
+    migrator: &Migrator,
+) -> Result<(), DatabaseError> {
+    client
+        .execute("SELECT pg_advisory_lock(hashtextextended($1, 0))", &[&template])
+        .await?;
+    if !is_ready(client, template).await? {
+        // Left by a test that was killed midway.
+        let half_made = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(template));
+        client.batch_execute(&half_made).await?;
+        let urls = provision_named(superuser, service, template, passwords).await?;
+        migrate(&urls.owner, migrator).await?;
+        wait_until_unused(client, template).await?;
+        let finished = format!("ALTER DATABASE {} IS_TEMPLATE true", quoted(template));
+        client.batch_execute(&finished).await?;
+    }
+    client
+        .execute("SELECT pg_advisory_unlock(hashtextextended($1, 0))", &[&template])
+        .await?;
+    Ok(())
+}
+
+/// A template with a connection on it cannot be copied; the migration's own is told to go.
+async fn wait_until_unused(client: &Client, template: &str) -> Result<(), DatabaseError> {
+    client
+        .execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1",
+            &[&template],
+        )
+        .await?;
+    Ok(())
+}
