@@ -1,0 +1,6 @@
+//! A real PostgreSQL, started, killed and started again.
+
+mod crash;
+mod lifecycle;
+mod parent;
+mod roots;
