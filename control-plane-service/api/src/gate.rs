@@ -1,0 +1,94 @@
+use chrono::{DateTime, Utc};
+use control_plane_plan::{BlastRadius, GateClaims};
+use kernel::id::{PlanId, ResourceUid};
+use kernel::{DottedName, ResourceId, Sha256Digest};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Where a gate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateState {
+    /// It is not its turn yet.
+    Pending,
+    /// It waits for a decision.
+    Open,
+    Approved,
+    Denied,
+    /// It expired; the record says what that meant.
+    Expired,
+    /// What it covered has changed since it was approved.
+    Voided,
+    /// The operation ended, or the way to it was not taken.
+    Skipped,
+}
+
+/// A decision that a person takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Approve,
+    Reject,
+}
+
+/// One resource that the nodes behind a gate act on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GateTarget {
+    pub resource_id: ResourceId,
+    pub uid: ResourceUid,
+    pub resource_type: DottedName,
+}
+
+/// A gate as its decider sees it: targets, requester, risk, and what exactly a decision binds to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GateView {
+    /// The id of the gate's node.
+    pub gate_id: String,
+    pub state: GateState,
+    pub message: String,
+    pub role: String,
+    pub requester_excluded: bool,
+    pub requested_by: String,
+    pub claims: GateClaims,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened_at: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_at: Option<DateTime<Utc>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<String>,
+    /// What a decision binds to: pack, parameters, bindings, claims and every node behind the gate.
+    pub covers_digest: Sha256Digest,
+    pub plan_id: PlanId,
+    pub plan_digest: Sha256Digest,
+    pub plan_revision: u32,
+    /// Ids of the nodes behind it.
+    pub covers: Vec<String>,
+    pub targets: Vec<GateTarget>,
+    /// Ids of the nodes behind it that destroy something.
+    pub destructive: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blast_radius: Option<BlastRadius>,
+    /// Whether the caller may decide it now.
+    pub may_decide: bool,
+}
+
+/// The gates of an operation, in plan order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GateList {
+    pub items: Vec<GateView>,
+}
+
+/// `POST /v1/operations/{id}/gates/{gate_id}/decisions`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DecisionRequest {
+    pub decision: Decision,
+    /// `covers_digest` of the gate as the decider saw it.
+    pub covers_digest: Sha256Digest,
+    /// At most 2,000 characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub comment: String,
+}

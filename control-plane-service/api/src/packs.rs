@@ -1,0 +1,43 @@
+use chrono::{DateTime, Utc};
+use kernel::Sha256Digest;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A published pack version. Immutable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PackView {
+    pub name: String,
+    pub version: String,
+    /// Over the whole archive.
+    pub digest: Sha256Digest,
+    /// Over the content archive that jobs use; absent when the pack has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_digest: Option<Sha256Digest>,
+    pub templates: Vec<String>,
+    pub published_at: DateTime<Utc>,
+    pub published_by: String,
+}
+
+/// A page of packs, by name and version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PackPage {
+    pub items: Vec<PackView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// One fault of a pack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PackFault {
+    pub file: String,
+    pub line: u32,
+    pub code: String,
+    pub detail: String,
+}
+
+/// `POST /v1/packs/validate`: every fault, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PackValidation {
+    pub valid: bool,
+    pub faults: Vec<PackFault>,
+}

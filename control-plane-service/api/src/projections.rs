@@ -1,0 +1,31 @@
+use chrono::{DateTime, Utc};
+use kernel::ResourceId;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// A resource whose events are set aside because one of them could not be applied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ParkedResource {
+    pub resource_id: ResourceId,
+    pub revision: i64,
+    pub problem: String,
+    pub since: DateTime<Utc>,
+}
+
+/// How far the local copy of the catalog is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProjectionView {
+    /// `catalog`.
+    pub name: String,
+    /// The last catalog revision applied.
+    pub revision: i64,
+    /// The last catalog revision heard of.
+    pub head: i64,
+    pub lag_revisions: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_at: Option<DateTime<Utc>>,
+    pub resources: u64,
+    /// Jumps over versions that were never seen.
+    pub gaps: u64,
+    pub parked: Vec<ParkedResource>,
+}
