@@ -1,0 +1,369 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Describe infrastructure once, ask for an outcome, see the plan, approve it, run it durably and keep proof.
+#[derive(Debug, Parser)]
+#[command(name = "platform", version, propagate_version = true, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// Context file: where the services are (also PLATFORM_CONTEXT).
+    #[arg(long, global = true, value_name = "FILE")]
+    pub context: Option<PathBuf>,
+    /// How to print: for people, or for programs.
+    #[arg(short, long, global = true, value_enum, default_value_t = Output::Table)]
+    pub output: Output,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    Table,
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start the whole platform in this process and stay (Ctrl-C stops it and hands leases back).
+    Up(Up),
+    /// Run one service from a config file.
+    Serve(Serve),
+    /// Run one runner from a config file.
+    Runner(Runner),
+    /// Check a config file and name every fault.
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// List things, or show one by name.
+    Get(Get),
+    /// Show one thing whole, for people.
+    Describe(Describe),
+    /// Register what YAML files describe: types, capability definitions, resources.
+    Apply(Apply),
+    /// Scenario packs.
+    #[command(subcommand)]
+    Pack(PackCommand),
+    /// Preview what running a scenario would do; nothing is started.
+    Plan(Ask),
+    /// Plan, start and watch an operation.
+    Run(Run),
+    /// Follow an operation until it ends.
+    Watch(Watch),
+    /// Approve what waits at a gate.
+    Approve(Decide),
+    /// Reject what waits at a gate.
+    Reject(Decide),
+    /// Carry a failed operation on: failed and unfinished nodes only.
+    Retry(Retry),
+    /// Skip a node.
+    Skip(NodeIntervention),
+    /// Stop starting new nodes; what runs goes on.
+    Pause(Intervention),
+    /// Go on after a pause.
+    Resume(Intervention),
+    /// Cancel an operation; its running jobs are ended.
+    Cancel(Cancel),
+    /// Settle a node whose outcome is not known.
+    Resolve(Resolve),
+    /// Output of an attempt, or of an operation's attempts.
+    Logs(Logs),
+    /// Proof of what happened.
+    #[command(subcommand)]
+    Proof(ProofCommand),
+    /// Access tokens.
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Secrets of the embedded store.
+    #[command(subcommand)]
+    Secret(SecretCommand),
+    /// Run the demonstration: three real hosts, one true operation, its unhappy twins, proof.
+    Demo(Demo),
+    /// What each exit code means.
+    ExitCodes,
+}
+
+#[derive(Debug, Args)]
+pub struct Up {
+    /// Where everything is kept.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// First of three consecutive ports on 127.0.0.1; 0 takes free ones.
+    #[arg(long, default_value_t = 7300)]
+    pub port: u16,
+    /// Do not start a runner.
+    #[arg(long)]
+    pub no_runner: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Service {
+    ResourceCatalog,
+    ControlPlane,
+    ExecutionPlane,
+}
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    #[arg(value_enum)]
+    pub service: Service,
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Runner {
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ConfigCommand {
+    /// Read a config file as the role would, name every fault at once.
+    Check {
+        /// resource-catalog, control-plane, execution-plane or runner.
+        role: String,
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Get {
+    /// resources, resource-types, capabilities, packs, plans, operations, gates, claims, attempts, runners, projections.
+    pub kind: String,
+    /// One of them.
+    pub name: Option<String>,
+    #[arg(long)]
+    pub environment: Option<String>,
+    /// Label selector: env=prod,tier!=db,zone in (a,b).
+    #[arg(short = 'l', long)]
+    pub selector: Option<String>,
+    /// Resource type; derived types count.
+    #[arg(short = 't', long = "type")]
+    pub resource_type: Option<String>,
+    /// Capability, with an optional version range: os.linux@>=6.1.
+    #[arg(long)]
+    pub capability: Option<String>,
+    /// Of this operation.
+    #[arg(long)]
+    pub operation: Option<String>,
+    /// At most this many.
+    #[arg(long)]
+    pub limit: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub struct Describe {
+    /// resource, operation, plan, pack, attempt.
+    pub kind: String,
+    pub name: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Apply {
+    /// File or directory; may be repeated.
+    #[arg(short, long, value_name = "PATH", required = true)]
+    pub file: Vec<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PackCommand {
+    /// Publish a pack directory. A published version never changes.
+    Push { directory: PathBuf },
+    /// Find every fault of a pack directory, with file and line; nothing is sent.
+    Validate { directory: PathBuf },
+}
+
+#[derive(Debug, Args)]
+pub struct Ask {
+    /// PACK/TEMPLATE, with an optional @VERSION.
+    pub scenario: String,
+    #[arg(short, long)]
+    pub environment: String,
+    /// A parameter, NAME=VALUE; VALUE is read as JSON where it is JSON, else as text.
+    #[arg(short, long = "param", value_name = "NAME=VALUE")]
+    pub param: Vec<String>,
+    /// Wait until the projection has this: RESOURCE@VERSION.
+    #[arg(long, value_name = "RESOURCE@VERSION")]
+    pub wait_for: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    #[command(flatten)]
+    pub ask: Ask,
+    /// Start only the plan with this digest, as previewed.
+    #[arg(long, value_name = "SHA256")]
+    pub expect_plan: Option<String>,
+    /// Return as soon as the operation is accepted.
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Return when the operation waits for a person (exit code 8) instead of waiting along.
+    #[arg(long)]
+    pub until_gate: bool,
+    /// When the resources are held by another operation: refuse instead of queueing.
+    #[arg(long)]
+    pub no_queue: bool,
+    /// Why, for the record.
+    #[arg(long)]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Watch {
+    pub operation: String,
+    /// Return when it waits for a person (exit code 8).
+    #[arg(long)]
+    pub until_gate: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Decide {
+    pub operation: String,
+    /// The gate's node; needed when several wait.
+    #[arg(long)]
+    pub gate: Option<String>,
+    /// The digest of what the gate covers, as shown; the decision binds to it. Default: what is shown now.
+    #[arg(long, value_name = "SHA256")]
+    pub digest: Option<String>,
+    /// For the record.
+    #[arg(short = 'm', long)]
+    pub comment: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Intervention {
+    pub operation: String,
+    /// For the record.
+    #[arg(short = 'm', long)]
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct NodeIntervention {
+    pub operation: String,
+    pub node: String,
+    #[arg(short = 'm', long)]
+    pub reason: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Cancel {
+    pub operation: String,
+    #[arg(short = 'm', long)]
+    pub reason: Option<String>,
+    /// Return as soon as the cancel is accepted.
+    #[arg(long)]
+    pub no_wait: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Retry {
+    pub operation: String,
+    /// Only these nodes; default: everything that is not done.
+    #[arg(long)]
+    pub node: Vec<String>,
+    /// Change a parameter first: NAME=VALUE. Makes a new plan revision; gates it touches are asked again.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    #[arg(short = 'm', long)]
+    pub reason: Option<String>,
+    #[arg(long)]
+    pub no_wait: bool,
+    #[arg(long)]
+    pub until_gate: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Resolve {
+    pub operation: String,
+    pub node: String,
+    /// What really happened.
+    #[arg(long, value_enum)]
+    pub outcome: Outcome,
+    #[arg(short = 'm', long)]
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Outcome {
+    Succeeded,
+    Failed,
+}
+
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// An attempt, or an operation.
+    pub id: String,
+    /// Only this node of the operation.
+    #[arg(long)]
+    pub node: Option<String>,
+    /// Stay until the attempt ends.
+    #[arg(short, long)]
+    pub follow: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ProofCommand {
+    /// Write the signed proof of an operation to a file.
+    Export {
+        operation: String,
+        #[arg(short = 'f', long, value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Check a proof offline against a public key.
+    Verify {
+        file: PathBuf,
+        /// The platform's public key: a file, or the key as text.
+        #[arg(long)]
+        key: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum TokenCommand {
+    /// Make a token with the local issuer key of 'platform up'.
+    Mint {
+        /// Who, for example person:ada.
+        subject: String,
+        /// viewer, operator, approver, admin; may be repeated.
+        #[arg(long, required = true)]
+        role: Vec<String>,
+        /// How long it holds, in hours.
+        #[arg(long, default_value_t = 12)]
+        hours: u32,
+        #[arg(long)]
+        organization: Option<uuid::Uuid>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum SecretCommand {
+    /// Store a value read from standard input or a file under vault://MOUNT/PATH[#FIELD].
+    Put {
+        secret_ref: String,
+        #[arg(long, value_name = "FILE")]
+        from: Option<PathBuf>,
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+    },
+    /// The references that exist; never a value.
+    List {
+        #[arg(long, value_name = "DIR")]
+        data: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Keep everything under this directory instead of a temporary one.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+}
