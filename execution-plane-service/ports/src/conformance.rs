@@ -133,7 +133,16 @@ async fn environment_and_codes(isolation: &dyn Isolation, unique: &str) {
     assert_eq!(running.wait().await.expect("ends"), Ended::Exited(7));
     for name in names.lines() {
         assert!(
-            ["PATH", "PLATFORM_ATTEMPT", "PWD", "SHLVL", "_", "OLDPWD"].contains(&name),
+            [
+                "PATH",
+                "PLATFORM_ATTEMPT",
+                "PLATFORM_COMMAND",
+                "PWD",
+                "SHLVL",
+                "_",
+                "OLDPWD"
+            ]
+            .contains(&name),
             "inherited {name}"
         );
     }
