@@ -162,9 +162,13 @@ impl Isolation for Bubblewrap {
             .ok_or_else(|| failed("following the sandbox")(std::io::Error::other("it ended before it began")))?;
         let groups = self.limit(&id, init, &limits).map_err(failed("setting limits"))?;
         rustix::io::write(&block_writer, b"1").map_err(|error| failed("releasing the command")(error.into()))?;
-        let running = SandboxRunning::new(child, init, handle, groups, Arc::clone(&self.starter))
-            .map_err(failed("following the sandbox"))?;
-        Ok(Box::new(running))
+        Ok(Box::new(SandboxRunning::new(
+            child,
+            init,
+            handle,
+            groups,
+            Arc::clone(&self.starter),
+        )))
     }
 
     /// A sandbox dies with the thread that started it, so this only waits until the kernel is done.

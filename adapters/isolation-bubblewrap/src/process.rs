@@ -63,7 +63,7 @@ impl PlainProcess {
         };
         let setpriv = find_program(Path::new("setpriv"))
             .ok_or_else(|| unavailable("setpriv is not installed (Debian: util-linux)".to_owned()))?;
-        let on_memory = rustix::fs::statfs(&config.scratch).is_ok_and(|info| i64::from(info.f_type) == TMPFS_MAGIC);
+        let on_memory = rustix::fs::statfs(&config.scratch).is_ok_and(|info| info.f_type == TMPFS_MAGIC);
         if !on_memory {
             return Err(unavailable(format!(
                 "{} is not on memory (tmpfs)",

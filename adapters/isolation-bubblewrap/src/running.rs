@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use execution_plane_ports::{Ended, Running};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, pidfd_send_signal};
-use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncRead, AsyncWrite, Interest};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::process::Child;
 
 use crate::cgroup::CommandGroups;
@@ -19,7 +19,7 @@ use crate::starter::Starter;
 pub(crate) struct SandboxRunning {
     child: Child,
     init: Pid,
-    handle: AsyncFd<OwnedFd>,
+    handle: Arc<OwnedFd>,
     ended: Option<Ended>,
     _groups: CommandGroups,
     /// The thread whose end would end the command.
@@ -27,31 +27,28 @@ pub(crate) struct SandboxRunning {
 }
 
 impl SandboxRunning {
-    pub(crate) fn new(
-        child: Child,
-        init: Pid,
-        handle: OwnedFd,
-        groups: CommandGroups,
-        starter: Arc<Starter>,
-    ) -> io::Result<Self> {
-        let handle = AsyncFd::with_interest(handle, Interest::READABLE)?;
-        Ok(Self {
+    pub(crate) fn new(child: Child, init: Pid, handle: OwnedFd, groups: CommandGroups, starter: Arc<Starter>) -> Self {
+        Self {
             child,
             init,
-            handle,
+            handle: Arc::new(handle),
             ended: None,
             _groups: groups,
             _starter: starter,
-        })
+        }
     }
 
     fn end_namespace(&self) {
-        let _ = pidfd_send_signal(self.handle.get_ref(), Signal::KILL);
+        let _ = pidfd_send_signal(&*self.handle, Signal::KILL);
     }
 
     /// The init is only reaped after every process of its namespace is.
     async fn namespace_gone(&self) {
-        drop(self.handle.readable().await);
+        if gone(&self.handle, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })) {
+            return;
+        }
+        let handle = Arc::clone(&self.handle);
+        drop(tokio::task::spawn_blocking(move || gone(&handle, None)).await);
     }
 }
 
@@ -98,6 +95,16 @@ impl Drop for SandboxRunning {
     fn drop(&mut self) {
         if self.ended.is_none() {
             self.end_namespace();
+        }
+    }
+}
+
+/// Whether the process ended within `limit` (none: for ever).
+fn gone(process: &OwnedFd, limit: Option<&Timespec>) -> bool {
+    loop {
+        match poll(&mut [PollFd::new(process, PollFlags::IN)], limit) {
+            Err(rustix::io::Errno::INTR) => {}
+            ready => return ready.is_ok_and(|count| count > 0),
         }
     }
 }
