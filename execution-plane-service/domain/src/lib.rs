@@ -5,7 +5,12 @@
 //! Invariants: no I/O, no clock, no randomness; time and ids come in as arguments. The service and
 //! the runner read a JobSpec by the same code.
 
+pub mod attempt;
 pub mod fault;
 pub mod job;
+pub mod lease;
+pub mod policy;
+pub mod routing;
+pub mod submission;
 
 pub use fault::{Fault, FaultCode};
