@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use contracts::{ExecutionResult, ExitReason, Isolation, JobSpec, JobStarted, JobType};
 use kernel::id::{AttemptId, OperationId, RunnerId};
+use problem::Problem;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -137,28 +138,6 @@ pub enum AttemptOutcome {
     Conflict,
 }
 
-/// One fault of a refused item, with a JSON Pointer into that JobSpec.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ItemFault {
-    pub pointer: String,
-    pub code: String,
-    pub detail: String,
-}
-
-/// Why one item was refused; the fields of a problem document.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ItemProblem {
-    pub status: u16,
-    /// See [`crate::problem_codes`].
-    pub code: String,
-    pub title: String,
-    pub detail: String,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub errors: Vec<ItemFault>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remedy: Option<String>,
-}
-
 /// The outcome of one item, at the item's place in the batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SubmissionOutcome {
@@ -168,8 +147,10 @@ pub struct SubmissionOutcome {
     /// The attempt's state now; null when it was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<AttemptState>,
+    /// Why it was refused or is in conflict; `errors` point into that JobSpec, `code` is one of
+    /// [`crate::problem_codes`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<ItemProblem>,
+    pub problem: Option<Problem>,
 }
 
 /// The outcomes of a batch, in the order of its items.

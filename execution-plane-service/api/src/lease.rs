@@ -45,7 +45,7 @@ pub struct LeasePullRequest {
     pub free_slots: u32,
     #[serde(default)]
     pub held: Vec<HeldAttempt>,
-    /// How long to wait for a first lease; at most 60.
+    /// How long to wait for a first lease; at most 30.
     #[serde(default)]
     pub wait_seconds: u32,
 }

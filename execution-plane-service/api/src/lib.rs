@@ -11,6 +11,7 @@
 pub mod artifact;
 pub mod attempt;
 mod base64_bytes;
+pub mod client;
 pub mod command_policy;
 pub mod content;
 pub mod feed;
@@ -20,12 +21,14 @@ pub mod output;
 pub mod problem_codes;
 pub mod results;
 pub mod runner;
+pub mod runner_client;
 
 pub use artifact::{ArtifactList, ArtifactUploadQuery, RunnerArtifactQuery};
 pub use attempt::{
     Attempt, AttemptBatch, AttemptBatchOutcome, AttemptList, AttemptListQuery, AttemptOutcome, AttemptState,
-    AttemptSummary, CancelRequest, ItemFault, ItemProblem, OutputProgress, SubmissionOutcome,
+    AttemptSummary, CancelRequest, OutputProgress, SubmissionOutcome,
 };
+pub use client::ExecutionPlane;
 pub use command_policy::{ArgvPattern, CommandPolicy, CommandPolicyBody};
 pub use content::ContentStored;
 pub use feed::{FeedEvent, FeedPage, FeedQuery};
@@ -39,3 +42,4 @@ pub use output::{
 };
 pub use results::{ResultsPullRequest, ResultsPullResponse};
 pub use runner::{DrainRequest, Runner, RunnerList, RunnerListQuery, RunnerRegistration, RunnerSession, RunnerStatus};
+pub use runner_client::RunnerClient;
