@@ -1,3 +1,4 @@
+use client_kit::FieldError;
 use kernel::ResourceId;
 use kernel::id::{CommandId, ResourceUid};
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,7 @@ pub enum Outcome {
 }
 
 /// The answer to `POST /v1/resource-updates`: 200 for applied and replayed. A conflict is a 409 and a rejection a
-/// 422 problem that carry this value as the member `update`; the client gives it for all.
+/// 422 problem that carry this value as the member `update`; [`crate::Client::update_resource`] gives it for all.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UpdateOutcome {
     pub command_id: CommandId,
@@ -67,13 +68,4 @@ pub struct Difference {
     pub version: i64,
     /// Whether the command touches it too.
     pub overlaps: bool,
-}
-
-/// What is wrong with one field.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct FieldError {
-    /// JSON Pointer into the request.
-    pub pointer: String,
-    pub code: String,
-    pub detail: String,
 }
