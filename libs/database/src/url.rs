@@ -76,6 +76,7 @@ impl DatabaseUrl {
         &self.user
     }
 
+    #[cfg(feature = "testing")]
     pub(crate) fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }

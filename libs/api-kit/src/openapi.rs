@@ -1,0 +1,144 @@
+//! What every OpenAPI document of the platform has in common, added in one place.
+
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::extensions::ExtensionsBuilder;
+use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{ObjectBuilder, OpenApi, PathItem, Ref, RefOr, Required, ResponseBuilder, Type};
+use utoipa::{PartialSchema as _, ToSchema as _};
+
+use crate::Problem;
+use crate::access::{Access, AccessTable, Rule};
+
+/// The document's name for the bearer token.
+const BEARER: &str = "bearer";
+
+/// Every operation of a document: method, path template, operation.
+pub(crate) fn operations(document: &OpenApi) -> impl Iterator<Item = (&'static str, &str, &Operation)> {
+    document.paths.paths.iter().flat_map(|(path, item)| {
+        let of_item = [
+            ("GET", &item.get),
+            ("PUT", &item.put),
+            ("POST", &item.post),
+            ("DELETE", &item.delete),
+            ("PATCH", &item.patch),
+        ];
+        of_item
+            .into_iter()
+            .filter_map(move |(method, operation)| Some((method, path.as_str(), operation.as_ref()?)))
+    })
+}
+
+fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &mut Operation)> {
+    [
+        ("GET", &mut item.get),
+        ("PUT", &mut item.put),
+        ("POST", &mut item.post),
+        ("DELETE", &mut item.delete),
+        ("PATCH", &mut item.patch),
+    ]
+    .into_iter()
+    .filter_map(|(method, operation)| Some((method, operation.as_mut()?)))
+}
+
+/// Adds the bearer scheme, problem answers, and what the table asks of each request.
+pub(crate) fn complete(document: &mut OpenApi, table: &AccessTable, body_limit: usize) {
+    let components = document.components.get_or_insert_default();
+    components.schemas.insert("Problem".to_owned(), Problem::schema());
+    let mut named = Vec::new();
+    Problem::schemas(&mut named);
+    components.schemas.extend(named);
+    components
+        .responses
+        .insert("Problem".to_owned(), problem_response().into());
+    let bearer = SecurityScheme::Http(
+        Http::builder()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("JWT")
+            .build(),
+    );
+    components.security_schemes.insert(BEARER.to_owned(), bearer.into());
+    for (path, item) in &mut document.paths.paths {
+        for (method, operation) in operations_mut(item) {
+            let method = method.parse().expect("the methods above are HTTP methods");
+            if let Some(rule) = table.find(&method, path) {
+                describe(operation, rule, body_limit);
+            }
+        }
+    }
+}
+
+fn describe(operation: &mut Operation, rule: &Rule, body_limit: usize) {
+    for range in ["4XX", "5XX"] {
+        operation
+            .responses
+            .responses
+            .entry(range.to_owned())
+            .or_insert_with(|| RefOr::Ref(Ref::from_response_name("Problem")));
+    }
+    operation.security = Some(match rule.access {
+        Access::Public => Vec::new(),
+        Access::Roles(_) => vec![SecurityRequirement::new(BEARER, Vec::<String>::new())],
+    });
+    let mut extensions = ExtensionsBuilder::new();
+    if let Access::Roles(roles) = rule.access {
+        extensions = extensions.add("x-roles", roles.iter().map(|role| role.as_str()).collect::<Vec<_>>());
+    }
+    if operation.request_body.is_some() {
+        extensions = extensions.add("x-body-limit", rule.body_limit.unwrap_or(body_limit));
+    }
+    operation.extensions.get_or_insert_default().merge(extensions.build());
+    if rule.needs_idempotency_key {
+        add_header(operation, idempotency_key());
+    }
+    if rule.takes_if_match {
+        add_header(operation, if_match());
+    }
+}
+
+fn add_header(operation: &mut Operation, parameter: Parameter) {
+    let parameters = operation.parameters.get_or_insert_default();
+    let known = parameters
+        .iter()
+        .any(|known| matches!(known, RefOr::T(known) if known.name.eq_ignore_ascii_case(&parameter.name)));
+    if !known {
+        parameters.push(parameter.into());
+    }
+}
+
+fn idempotency_key() -> Parameter {
+    ParameterBuilder::new()
+        .name("Idempotency-Key")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::True)
+        .description(Some(
+            "Names this request; a repeat with the same key and body has the first outcome, for seven days.",
+        ))
+        .schema(Some(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .min_length(Some(1))
+                .max_length(Some(255)),
+        ))
+        .build()
+}
+
+fn if_match() -> Parameter {
+    ParameterBuilder::new()
+        .name("If-Match")
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False)
+        .description(Some("The version (as in `ETag`) that the write is meant for, or `*`."))
+        .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
+        .build()
+}
+
+fn problem_response() -> utoipa::openapi::Response {
+    let content = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name("Problem")))
+        .build();
+    ResponseBuilder::new()
+        .description("What was wrong (RFC 9457): `code` is stable, `errors` names each fault by its place.")
+        .content(problem::MEDIA_TYPE, content)
+        .build()
+}
