@@ -363,8 +363,8 @@ mod tests {
 
     #[test]
     fn what_hides_meaning_is_refused_with_its_place() {
-        assert_eq!(faults_of("a: &x 1\nb: *x\n"), ["1:7 syntax", "2:4 syntax"]);
-        assert_eq!(faults_of("a: !!str 1\n"), ["1:10 syntax"]);
+        assert_eq!(faults_of("a: &x 1\nb: *x\n"), ["1:4 syntax", "2:4 syntax"]);
+        assert_eq!(faults_of("a: !!str 1\n"), ["1:4 syntax"]);
         assert_eq!(faults_of("a: 1\n---\nb: 2\n"), ["2:1 syntax"]);
         assert_eq!(faults_of(""), ["1:1 syntax"]);
         assert_eq!(faults_of("a: 1\n b: 2\n").len(), 1);

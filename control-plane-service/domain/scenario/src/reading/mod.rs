@@ -22,7 +22,7 @@ use crate::bundle::Bundle;
 use crate::fault::{FaultCode, Faults, suggestion};
 use crate::reader::{Fields, Placed, text};
 use crate::template::{LaneSpec, NodeSpec, Parameter, Provided, Requirement, Template};
-use crate::yaml::{Content, Node};
+use crate::yaml::{Content, Key, Node};
 
 /// What a pack gives its templates.
 pub(crate) struct Around<'p> {
@@ -39,6 +39,20 @@ pub(crate) struct Known<'p> {
     pub(crate) requirements: BTreeMap<String, Requirement>,
     pub(crate) lanes: BTreeMap<String, LaneSpec>,
     pub(crate) node_ids: BTreeSet<String>,
+    pub(crate) declared: Declared,
+}
+
+/// Names that are declared, though what they stand for may have faults of its own: referring to them is
+/// no further fault.
+#[derive(Default)]
+pub(crate) struct Declared {
+    pub(crate) parameters: BTreeSet<String>,
+    pub(crate) slots: BTreeSet<String>,
+    pub(crate) lanes: BTreeSet<String>,
+}
+
+fn names_of(entries: &[(Key, Node)]) -> BTreeSet<String> {
+    entries.iter().map(|(key, _)| key.name.clone()).collect()
 }
 
 /// Reads one template file. `None` when faults were found that leave nothing usable.
@@ -50,16 +64,25 @@ pub(crate) fn template(root: &Node, around: &Around<'_>, faults: &Faults) -> Opt
     }
     let title = fields.prose("title");
     let description = fields.prose("description");
-    let parameters = parameter::read_all(fields.map("parameters"), faults);
+    let (parameters, requirements, lanes) = (
+        fields.map("parameters"),
+        fields.map("requirements"),
+        fields.map("lanes"),
+    );
+    let declared = Declared {
+        parameters: names_of(parameters),
+        slots: names_of(requirements),
+        lanes: names_of(lanes),
+    };
     let mut known = Known {
         around,
-        parameters,
+        parameters: parameter::read_all(parameters, faults),
         requirements: BTreeMap::new(),
         lanes: BTreeMap::new(),
         node_ids: BTreeSet::new(),
+        declared,
     };
-    known.requirements = requirement::read_all(fields.map("requirements"), &known, faults);
-    let lanes = fields.map("lanes");
+    known.requirements = requirement::read_all(requirements, &known, faults);
     known.lanes = lanes
         .iter()
         .filter_map(|(key, node)| Some((key.name.clone(), node::lane(key, node, &known, faults)?)))
@@ -150,16 +173,15 @@ fn read_provides(fields: &mut Fields<'_, '_>, known: &Known<'_>, nodes: &[NodeSp
 impl Known<'_> {
     /// The requirement of a slot that is referred to.
     pub(crate) fn slot(&self, name: &Placed<String>, faults: &Faults) -> Option<&Requirement> {
-        let found = self.requirements.get(&name.value);
-        if found.is_none() {
+        if !self.declared.slots.contains(&name.value) {
             faults.add(
                 name.at,
                 FaultCode::UnknownSlot,
                 format!("there is no slot `{}`", name.value),
-                suggestion(&name.value, self.requirements.keys().map(String::as_str)),
+                suggestion(&name.value, self.declared.slots.iter().map(String::as_str)),
             );
         }
-        found
+        self.requirements.get(&name.value)
     }
 
     /// Whether there is a node of that id.

@@ -137,15 +137,15 @@ fn for_each(node: &Node, known: &Known<'_>, faults: &Faults) -> Option<ForEach> 
             "state them in the lane",
         );
     }
-    let Some(lane) = known.lanes.get(&name.value) else {
+    if !known.declared.lanes.contains(&name.value) {
         faults.add(
             name.at,
             FaultCode::UnknownLane,
             format!("there is no lane `{}`", name.value),
-            suggestion(&name.value, known.lanes.keys().map(String::as_str)),
+            suggestion(&name.value, known.declared.lanes.iter().map(String::as_str)),
         );
-        return None;
-    };
+    }
+    let lane = known.lanes.get(&name.value)?;
     if stated.is_some_and(|stated| stated != lane.over) {
         faults.add(
             node.at,

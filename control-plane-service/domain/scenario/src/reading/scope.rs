@@ -85,17 +85,17 @@ pub(crate) fn check(
             continue;
         }
         match (variable, field) {
-            ("parameters", Some(name)) if !known.parameters.contains_key(name) => faults.add(
+            ("parameters", Some(name)) if !known.declared.parameters.contains(name) => faults.add(
                 at,
                 FaultCode::UnknownParameter,
                 format!("there is no parameter `{name}`"),
-                suggestion(name, known.parameters.keys().map(String::as_str)),
+                suggestion(name, known.declared.parameters.iter().map(String::as_str)),
             ),
-            ("slots", Some(name)) if !known.requirements.contains_key(name) => faults.add(
+            ("slots", Some(name)) if !known.declared.slots.contains(name) => faults.add(
                 at,
                 FaultCode::UnknownSlot,
                 format!("there is no slot `{name}`"),
-                suggestion(name, known.requirements.keys().map(String::as_str)),
+                suggestion(name, known.declared.slots.iter().map(String::as_str)),
             ),
             (NODES, Some(name)) if !known.node_ids.contains(name) => faults.add(
                 at,
