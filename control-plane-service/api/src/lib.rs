@@ -6,6 +6,7 @@
 
 mod audit;
 mod claim;
+mod client;
 mod event;
 mod gate;
 mod intervention;
@@ -20,6 +21,7 @@ mod runtime;
 
 pub use audit::{AuditEntry, AuditPage};
 pub use claim::{ClaimHolder, ClaimPage, ClaimView, ClaimWaiter};
+pub use client::{ControlPlane, PACK_MEDIA_TYPE};
 pub use event::{FeedEvent, FeedPage, FeedQuery, OperationEvent, OperationEventPage};
 pub use gate::{Decision, DecisionRequest, GateList, GateState, GateTarget, GateView};
 pub use intervention::{Intervention, InterventionOutcome, InterventionRequest, Resolution};
