@@ -1,127 +1,142 @@
-//! Named places where a process can be made to die, for kill tests.
+//! Named places where a process can be made to die, so that tests can show that dying there loses
+//! nothing.
 //!
-//! Every service declares its points in one list ([`register!`]) and calls [`hit`] before and after
-//! each commit and each effect. Unless the environment names a point, a hit costs one atomic load.
-//! With `PLATFORM_FAILPOINT=NAME` (or `NAME:3` for the third hit) the process writes a line to the
-//! file named by `PLATFORM_FAILPOINT_LOG` and kills itself with SIGKILL: no destructor, no flush, no
-//! goodbye. With `PLATFORM_FAILPOINT_TRACE=FILE` every point that is hit is written there once, so
-//! that a test can find points that a story never reaches.
+//! A service declares its names once ([`register!`]) and calls [`hit`] before and after each commit
+//! and each effect. Nothing happens unless the environment arms one:
 //!
-//! Invariants: a name that is not in the process's list is a programming error and refused in debug
-//! builds; nothing here is reachable without those variables.
+//! - `PLATFORM_FAILPOINT=<name>` or `<name>:<nth>`: at the nth time (first by default) that the
+//!   place is reached, a line is appended to the log and the process kills itself with `SIGKILL`;
+//!   no destructor runs, nothing is flushed.
+//! - `PLATFORM_FAILPOINT=trace`: nothing dies; each name is logged the first time it is reached.
+//! - `PLATFORM_FAILPOINT_LOG=<file>`: where the lines `<what> <name> <nth> <pid>` go.
+//!
+//! Invariants: switched off, a hit is one atomic load. A name that is reached but not declared is a
+//! programming error, caught in debug builds once its service has declared its list.
 
-use std::collections::BTreeSet;
-use std::fs::OpenOptions;
-use std::io::Write as _;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+mod armed;
+mod declared;
+mod source;
 
-/// Names the point at which to die: `NAME` or `NAME:NTH`.
-pub const POINT: &str = "PLATFORM_FAILPOINT";
-/// The file that gets a line before the process dies.
+use core::sync::atomic::{AtomicU8, Ordering};
+
+pub use declared::{declare, declared};
+pub use source::names_in_source;
+
+/// Arms a failpoint.
+pub const ARM: &str = "PLATFORM_FAILPOINT";
+/// Names the file that hits are written to.
 pub const LOG: &str = "PLATFORM_FAILPOINT_LOG";
-/// The file that gets the name of each point when it is hit first.
-pub const TRACE: &str = "PLATFORM_FAILPOINT_TRACE";
-
-/// Declares a list of points: `register!(POINTS: "a.before", "a.after");`.
-#[macro_export]
-macro_rules! register {
-    ($(#[$meta:meta])* $list:ident: $($name:literal),+ $(,)?) => {
-        $(#[$meta])*
-        pub const $list: &[&str] = &[$($name),+];
-    };
-}
-
-struct Armed {
-    point: Option<(String, u32)>,
-    log: Option<PathBuf>,
-    trace: Option<PathBuf>,
-    hits: AtomicU32,
-    traced: Mutex<BTreeSet<&'static str>>,
-}
 
 const UNKNOWN: u8 = 0;
 const OFF: u8 = 1;
 const ON: u8 = 2;
 static STATE: AtomicU8 = AtomicU8::new(UNKNOWN);
-static ARMED: OnceLock<Armed> = OnceLock::new();
 
-/// Passes the point `name`, which must be in `list`. Returns unless the environment says to die here.
-#[inline]
-pub fn hit(list: &'static [&'static str], name: &'static str) {
-    debug_assert!(list.contains(&name), "the failpoint {name:?} is not declared");
-    if STATE.load(Ordering::Relaxed) != OFF {
-        slow(name);
-    }
+/// Declares a service's failpoints: a constant list, for [`declare`] at the service's start and for
+/// the test that iterates it. A name given twice, or one that is not made of lower-case words
+/// joined by dots, fails the build.
+///
+/// ```
+/// failpoints::register! {
+///     /// The failpoints of the notebook.
+///     pub const NOTEBOOK = ["notebook.write.before_commit", "notebook.write.after_commit"];
+/// }
+/// failpoints::declare(NOTEBOOK);
+/// failpoints::hit("notebook.write.after_commit");
+/// ```
+#[macro_export]
+macro_rules! register {
+    ($(#[$meta:meta])* $visibility:vis const $list:ident = [$($name:literal),* $(,)?];) => {
+        $(#[$meta])*
+        $visibility const $list: &[&str] = {
+            const NAMES: &[&str] = &[$($name),*];
+            $crate::check_names(NAMES);
+            NAMES
+        };
+    };
 }
 
-#[cold]
-fn slow(name: &'static str) {
-    let armed = ARMED.get_or_init(from_environment);
-    if armed.point.is_none() && armed.trace.is_none() {
-        STATE.store(OFF, Ordering::Relaxed);
-        return;
-    }
-    STATE.store(ON, Ordering::Relaxed);
-    if let Some(file) = &armed.trace {
-        let mut traced = armed.traced.lock().unwrap_or_else(PoisonError::into_inner);
-        if traced.insert(name) {
-            append(file, name);
+/// The place `name` is reached. See the crate's page for what may happen.
+pub fn hit(name: &'static str) {
+    match STATE.load(Ordering::Relaxed) {
+        OFF if cfg!(not(debug_assertions)) => {}
+        OFF => declared::check(name),
+        ON => {
+            declared::check(name);
+            armed::reached(name);
+        }
+        _ => {
+            STATE.store(if armed::is_armed() { ON } else { OFF }, Ordering::Relaxed);
+            hit(name);
         }
     }
-    if let Some((point, nth)) = &armed.point
-        && point == name
-        && armed.hits.fetch_add(1, Ordering::SeqCst) + 1 == *nth
-    {
-        if let Some(file) = &armed.log {
-            append(file, name);
+}
+
+/// Refuses a bad list at build time. Used by [`register!`].
+#[doc(hidden)]
+pub const fn check_names(names: &[&str]) {
+    let mut index = 0;
+    while index < names.len() {
+        assert!(
+            is_name(names[index].as_bytes()),
+            "a failpoint is named like service.step.after_commit"
+        );
+        let mut other = index + 1;
+        while other < names.len() {
+            assert!(
+                !same(names[index].as_bytes(), names[other].as_bytes()),
+                "a failpoint is declared twice"
+            );
+            other += 1;
         }
-        die();
+        index += 1;
     }
 }
 
-fn from_environment() -> Armed {
-    let path = |variable| std::env::var_os(variable).map(PathBuf::from);
-    Armed {
-        point: std::env::var(POINT).ok().map(|text| parse(&text)),
-        log: path(LOG),
-        trace: path(TRACE),
-        hits: AtomicU32::new(0),
-        traced: Mutex::new(BTreeSet::new()),
+const fn is_name(name: &[u8]) -> bool {
+    let mut dots = 0;
+    let mut index = 0;
+    let mut after_dot = true;
+    while index < name.len() {
+        match name[index] {
+            b'.' if !after_dot => {
+                dots += 1;
+                after_dot = true;
+            }
+            b'a'..=b'z' => after_dot = false,
+            b'0'..=b'9' | b'_' | b'-' if !after_dot => {}
+            _ => return false,
+        }
+        index += 1;
     }
+    dots > 0 && !after_dot
 }
 
-fn parse(text: &str) -> (String, u32) {
-    match text.rsplit_once(':').map(|(name, nth)| (name, nth.parse())) {
-        Some((name, Ok(nth))) => (name.to_owned(), nth),
-        _ => (text.to_owned(), 1),
+const fn same(one: &[u8], two: &[u8]) -> bool {
+    if one.len() != two.len() {
+        return false;
     }
-}
-
-fn append(file: &PathBuf, line: &str) {
-    // One short write in append mode: lines of several processes do not mix. A test that cannot read
-    // the line fails by itself, so an error here needs no telling.
-    if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(file) {
-        let _ = file.write_all(format!("{line}\n").as_bytes());
+    let mut index = 0;
+    while index < one.len() {
+        if one[index] != two[index] {
+            return false;
+        }
+        index += 1;
     }
-}
-
-fn die() -> ! {
-    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-    loop {
-        std::thread::park();
-    }
+    true
 }
 
 #[cfg(test)]
 mod tests {
-    use super::parse;
+    use super::is_name;
 
     #[test]
-    fn a_point_may_name_which_hit_is_meant() {
-        assert_eq!(parse("a.b"), ("a.b".to_owned(), 1));
-        assert_eq!(parse("a.b:3"), ("a.b".to_owned(), 3));
-        assert_eq!(parse("a:b"), ("a:b".to_owned(), 1));
+    fn names_are_lower_case_words_joined_by_dots() {
+        for good in ["a.b", "execution.finish.after_commit", "runner.spool-1.sent"] {
+            assert!(is_name(good.as_bytes()), "{good}");
+        }
+        for bad in ["", "a", "a.", ".a", "a..b", "A.b", "a.b c", "a.1", "a:1"] {
+            assert!(!is_name(bad.as_bytes()), "{bad}");
+        }
     }
 }

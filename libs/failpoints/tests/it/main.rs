@@ -1,79 +1,82 @@
-//! A process that passes points, started again and again with other wishes for its end. The process is
-//! this test binary itself, told by a variable to play the victim.
+//! What a kill test may rely on, shown on a process of its own.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
 
-failpoints::register!(POINTS: "victim.before", "victim.after", "victim.never");
-
-const ROLE: &str = "FAILPOINTS_TEST_ROLE";
-
-#[test]
-fn the_victim() {
-    if std::env::var_os(ROLE).is_none() {
-        return;
-    }
-    for _ in 0..3 {
-        failpoints::hit(POINTS, "victim.before");
-        failpoints::hit(POINTS, "victim.after");
-    }
+/// The example `walk`, which cargo builds beside this test.
+fn walker() -> PathBuf {
+    let mut path = std::env::current_exe().expect("a test knows where it is");
+    path.pop();
+    path.pop();
+    path.join("examples").join("walk")
 }
 
-fn victim(variables: &[(&str, &str)]) -> ExitStatus {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "the_victim"]).env(ROLE, "victim");
-    for variable in [failpoints::POINT, failpoints::LOG, failpoints::TRACE] {
-        command.env_remove(variable);
-    }
-    command.envs(variables.iter().copied()).output().unwrap().status
-}
-
-fn lines(path: &Path) -> Vec<String> {
-    std::fs::read_to_string(path)
-        .unwrap_or_default()
-        .lines()
-        .map(str::to_owned)
-        .collect()
-}
-
-#[test]
-fn without_a_wish_nothing_dies() {
-    assert!(victim(&[]).success());
-}
-
-#[test]
-fn the_named_hit_kills_and_leaves_a_line() {
+fn walk(armed: Option<&str>, argument: &str) -> (ExitStatus, Vec<String>) {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
-    for wish in ["victim.after", "victim.before:3"] {
-        let status = victim(&[(failpoints::POINT, wish), (failpoints::LOG, log.to_str().unwrap())]);
-        assert_eq!(status.signal(), Some(9), "{wish}");
+    let mut command = Command::new(walker());
+    command
+        .arg(argument)
+        .env_remove(failpoints::ARM)
+        .env(failpoints::LOG, &log);
+    if let Some(armed) = armed {
+        command.env(failpoints::ARM, armed);
     }
-    assert_eq!(lines(&log), ["victim.after", "victim.before"]);
+    let status = command.output().unwrap().status;
+    let text = std::fs::read_to_string(&log).unwrap_or_default();
+    // Without the process id, which differs.
+    let lines = text.lines().map(|line| line.rsplit_once(' ').unwrap().0.to_owned());
+    (status, lines.collect())
 }
 
 #[test]
-fn a_point_that_is_never_reached_leaves_the_process_alive_and_no_line() {
-    let directory = tempfile::tempdir().unwrap();
-    let log = directory.path().join("log");
-    for wish in ["victim.never", "victim.after:4"] {
-        assert!(victim(&[(failpoints::POINT, wish), (failpoints::LOG, log.to_str().unwrap())]).success());
-    }
-    assert!(lines(&log).is_empty());
+fn nothing_dies_and_nothing_is_written_unless_armed() {
+    let (status, log) = walk(None, "");
+    assert!(status.success());
+    assert!(log.is_empty());
 }
 
 #[test]
-fn a_trace_names_each_point_that_was_hit_once() {
-    let directory = tempfile::tempdir().unwrap();
-    let trace = directory.path().join("trace");
-    assert!(victim(&[(failpoints::TRACE, trace.to_str().unwrap())]).success());
-    assert_eq!(lines(&trace), ["victim.before", "victim.after"]);
+fn the_armed_one_kills_the_process_at_its_first_time() {
+    let (status, log) = walk(Some("walk.step.after"), "");
+    assert_eq!(status.signal(), Some(9));
+    assert_eq!(log, ["killed walk.step.after 1"]);
 }
 
 #[test]
-#[cfg(debug_assertions)]
-#[should_panic(expected = "not declared")]
-fn an_undeclared_point_is_a_programming_error() {
-    failpoints::hit(POINTS, "victim.unknown");
+fn the_nth_time_can_be_asked_for() {
+    let (status, log) = walk(Some("walk.step.before:3"), "");
+    assert_eq!(status.signal(), Some(9));
+    assert_eq!(log, ["killed walk.step.before 3"]);
+    let (status, log) = walk(Some("walk.step.before:4"), "");
+    assert!(status.success(), "it is reached three times only");
+    assert!(log.is_empty(), "so a test sees that it was not hit");
+}
+
+#[test]
+fn tracing_tells_each_name_once_and_kills_nothing() {
+    let (status, log) = walk(Some("trace"), "");
+    assert!(status.success());
+    assert_eq!(log, ["reached walk.step.before 1", "reached walk.step.after 1"]);
+}
+
+#[test]
+fn a_name_that_its_service_did_not_declare_is_refused() {
+    let (status, _) = walk(None, "stray");
+    assert_eq!(status.code(), Some(101));
+}
+
+#[test]
+fn a_count_that_is_no_number_is_refused_rather_than_taken_for_never() {
+    let (status, _) = walk(Some("walk.step.before:often"), "");
+    assert_eq!(status.code(), Some(101));
+}
+
+#[test]
+fn a_list_can_be_held_against_the_source() {
+    let examples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let found = failpoints::names_in_source(&examples).unwrap();
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    assert_eq!(found, ["walk.step.after", "walk.step.before", "walk.step.sideways"]);
 }
