@@ -36,6 +36,7 @@ pub enum EffectKind {
 /// A bound resource to ask about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BindingToValidate {
+    pub slot: String,
     pub uid: ResourceUid,
     pub resource_id: ResourceId,
 }

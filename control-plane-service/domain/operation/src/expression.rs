@@ -11,15 +11,16 @@ pub struct ExpressionError(pub String);
 /// What an expression may look at.
 pub trait NodeOutputs {
     /// What a template node came to, as seen from the node whose expression it is:
-    /// `{"status", "reason"?, "outputs": {…}, "evidence": {NAME: RESULT}}`. For a fan-out
-    /// `{"status", "items": {KEY: {…as above}}}`; within the same item of a lane or fan-out, the item's
-    /// own. `None` when the plan has no such node.
+    /// `{"status", "reason"?, "message"?, "exit"?: {"code", "category", "message"}, "outputs": {…},
+    /// "artifacts": {NAME: {"uri", "type", "sha256"?}}, "evidence": {NAME: RESULT}}`. For a fan-out also
+    /// `"items": {KEY: {…as above}}`, or only the item's own when the looking node is of the same item.
+    /// `None` unless it comes before the looking node.
     fn output(&self, template_node: &str) -> Option<Value>;
     /// The fan-out element that the node stands for: `{"index", "key", "value"?}`.
     fn item(&self) -> Option<Value>;
     /// The plan's parameters.
     fn parameters(&self) -> &serde_json::Map<String, Value>;
-    /// The names that [`Self::output`] knows: the template nodes before this one that have ended.
+    /// The names that [`Self::output`] knows, sorted: the template nodes before the looking one.
     fn names(&self) -> Vec<String>;
 }
 

@@ -160,16 +160,10 @@ impl PlanIndex {
         self.plan().slots.get(*slot)?.resources.get(*ix)
     }
 
-    /// Every bound resource once, in plan order.
-    pub fn resources(&self) -> impl Iterator<Item = &BoundResource> {
-        let plan = self.plan();
-        plan.slots.iter().enumerate().flat_map(move |(slot_ix, slot)| {
-            slot.resources
-                .iter()
-                .enumerate()
-                .filter(move |(ix, resource)| self.bound.get(&resource.uid) == Some(&(slot_ix, *ix)))
-                .map(|(_, resource)| resource)
-        })
+    /// Every binding with the slot that it fills, in plan order.
+    pub fn bindings(&self) -> impl Iterator<Item = (&str, &BoundResource)> {
+        let slots = self.plan().slots.iter();
+        slots.flat_map(|slot| slot.resources.iter().map(|resource| (slot.slot.as_str(), resource)))
     }
 
     pub(crate) fn position(&self, id: &str) -> Option<NodeIx> {
@@ -190,20 +184,6 @@ impl PlanIndex {
 
     pub(crate) fn lanes(&self) -> &[IndexedLane] {
         &self.lanes
-    }
-
-    /// Nodes that need `ix`, directly or through others.
-    pub(crate) fn downstream(&self, from: impl IntoIterator<Item = NodeIx>) -> Vec<bool> {
-        let mut reached = vec![false; self.nodes.len()];
-        let mut open: Vec<NodeIx> = from.into_iter().collect();
-        while let Some(ix) = open.pop() {
-            for (dependent, _) in &self.nodes[ix].dependents {
-                if !core::mem::replace(&mut reached[*dependent], true) {
-                    open.push(*dependent);
-                }
-            }
-        }
-        reached
     }
 }
 

@@ -1,5 +1,7 @@
 //! What an operation is told. Inputs may come twice, late and in any order; each names what it answers.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use contracts::{ExecutionResult, ExitCategory};
 use control_plane_plan::ClaimMode;
@@ -83,6 +85,7 @@ pub struct Blocker {
 /// A bound resource as the catalog sees it now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValidatedBinding {
+    pub slot: String,
     pub uid: ResourceUid,
     pub found: BindingFound,
 }
@@ -92,7 +95,7 @@ pub struct ValidatedBinding {
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum BindingFound {
     Present {
-        /// Computed from the reply exactly as planning computes it.
+        /// Computed from the reply exactly as planning computes it for that slot.
         pin: Sha256Digest,
         version: i64,
         connection: Option<Map<String, Value>>,
@@ -109,16 +112,19 @@ pub enum UpdateOutcome {
     /// Now, or by an earlier delivery of the same command (replayed).
     Applied {
         version: i64,
-        /// The resource's pin after it, when the reply tells enough to compute it.
-        pin: Option<Sha256Digest>,
+        /// The resource's pin after it for each slot that binds it, as far as the reply tells enough to
+        /// compute them. What we changed ourselves has not moved.
+        pins: BTreeMap<String, Sha256Digest>,
     },
-    /// The version has moved. `differing` are JSON Pointers into the resource (`/lifecycle_status`,
-    /// `/observed_state/http/port`, `/capabilities/web.http`); `same_incarnation` is false when the
-    /// resource is another one by now.
+    /// The version has moved. Nothing was applied.
     Conflict {
         current_version: i64,
+        /// A change since touched what the command touches.
+        overlaps: bool,
+        /// JSON Pointers to what changed since, for people.
         differing: Vec<String>,
-        same_incarnation: bool,
+        /// The resource is another incarnation by now.
+        other_incarnation: bool,
     },
     Rejected {
         detail: String,

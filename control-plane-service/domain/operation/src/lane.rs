@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::PlanIndex;
 use crate::index::NodeIx;
 use crate::state::{Cell, is_bad};
-use crate::{NodeState, PlanIndex};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct LaneState {
@@ -31,9 +31,9 @@ pub(crate) struct LaneItemState {
     pub(crate) waiting: BTreeSet<NodeIx>,
 }
 
-/// Whether a row says that its node was started in `run`.
+/// Whether a node was started in `run`.
 fn started(cell: &Cell, run: u32) -> bool {
-    cell.row.run == run && !matches!(cell.row.state, NodeState::Pending | NodeState::Skipped)
+    cell.row.run == run && cell.row.started_at.is_some()
 }
 
 impl LaneState {
@@ -77,14 +77,22 @@ impl LaneState {
         }
     }
 
+    /// Whether anything of the lane could start at once.
+    pub(crate) fn may_go_on(&self, max_parallel: usize) -> bool {
+        !self.startable.is_empty() || self.may_open(max_parallel)
+    }
+
+    fn may_open(&self, max_parallel: usize) -> bool {
+        let ready = self.items.get(self.next).is_some_and(|item| !item.waiting.is_empty());
+        ready && self.open < max_parallel
+    }
+
     /// Opens the next item if there is room and a node of it may start.
     pub(crate) fn open_next(&mut self, max_parallel: usize) -> bool {
-        let next = self.next;
-        let ready = self.items.get(next).is_some_and(|item| !item.waiting.is_empty());
-        if !ready || self.open >= max_parallel {
+        if !self.may_open(max_parallel) {
             return false;
         }
-        let item = &mut self.items[next];
+        let item = &mut self.items[self.next];
         item.opened = true;
         self.open += 1;
         let waiting = core::mem::take(&mut item.waiting);

@@ -1,4 +1,4 @@
-//! The operation: the pure heart of the product. `decide(state, inputs, now, ids, expressions) -> Decision` takes the state of one operation and what it
+//! The operation: the pure heart of the product. [`decide`] takes the state of one operation and what it
 //! was told, and says what changed, what happened and what is to be done; the durable runtime only
 //! carries it out.
 //!
@@ -11,6 +11,8 @@
 mod change;
 pub mod claims;
 mod command;
+mod contract;
+mod decide;
 mod decision;
 mod effect;
 mod event;
@@ -28,6 +30,7 @@ pub use change::Change;
 pub use command::{
     Command, CommandActor, CommandAnswer, CommandKind, CommandOutcome, Refusal, RefusalCode, Resolution, RetrySelection,
 };
+pub use decide::{create, decide};
 pub use decision::Decision;
 pub use effect::{BindingToValidate, Effect, EffectKind};
 pub use event::{Actor, Cause, Event, EventKind};

@@ -2,7 +2,7 @@
 //! is built from them and every decision says which of them changed, whole.
 
 use chrono::{DateTime, Utc};
-use contracts::{ArtifactRef, Changes, EvidenceRef, ExecutionResult};
+use contracts::{ArtifactRef, Changes, EvidenceRef, ExecutionResult, ExitSummary};
 use kernel::Sha256Digest;
 use kernel::id::{AttemptId, CommandId, OperationId, OrganizationId, ResourceUid};
 use kernel::{DottedName, ResourceId};
@@ -83,6 +83,7 @@ pub enum ValidationState {
     Needed,
     Asked {
         request: EffectId,
+        failures: u32,
     },
     /// The catalog could not be asked; it is asked again at `at`.
     Again {
@@ -158,6 +159,7 @@ pub struct NodeRunRow {
     pub revalidated: bool,
     pub started_at: Option<DateTime<Utc>>,
     pub ended_at: Option<DateTime<Utc>>,
+    pub exit: Option<ExitSummary>,
     pub outputs: Option<Map<String, Value>>,
     pub artifacts: Vec<ArtifactRef>,
     pub evidence: Vec<EvidenceRef>,
@@ -176,7 +178,7 @@ pub enum NodeWait {
     /// An operator: retry, skip, resolve or cancel.
     Intervention { failure: Failure },
     /// The catalog's word on its targets, before something is destroyed.
-    Validation { request: EffectId },
+    Validation { request: EffectId, failures: u32 },
     /// The catalog could not be asked; it is asked again at `at`.
     ValidationAgain { at: DateTime<Utc>, failures: u32 },
 }
@@ -250,10 +252,11 @@ pub struct UpdateRow {
     pub version: Option<i64>,
 }
 
-/// A bound resource as the catalog last confirmed it to this operation. Key: `(operation, uid)`.
+/// A bound resource as the catalog last confirmed it to this operation. Key: `(operation, uid, slot)`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BindingRow {
     pub uid: ResourceUid,
+    pub slot: String,
     pub resource_id: ResourceId,
     pub resource_type: DottedName,
     /// The pin that the next validation must find: the plan's, or that after our own last update.

@@ -2,7 +2,8 @@
 //! many needs of a node are still open, which lanes have room, which times are awaited), kept up to date
 //! step by step, so that a decision costs what it changes and not what the plan holds.
 //!
-//! Invariant: `restore(state.rows())` equals the state; nothing lives in memory only.
+//! Invariant: a state restored from its rows decides as the state itself would; nothing that matters lives
+//! in memory only.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -68,7 +69,7 @@ pub struct OperationState {
     pub(crate) gates: BTreeMap<GateId, GateRow>,
     /// Those that have not been answered.
     pub(crate) updates: BTreeMap<CommandId, UpdateRow>,
-    pub(crate) bindings: BTreeMap<ResourceUid, BindingRow>,
+    pub(crate) bindings: BTreeMap<(ResourceUid, String), BindingRow>,
     pub(crate) commands: BTreeMap<InterventionId, CommandRow>,
     pub(crate) counts: Counts,
     pub(crate) lanes: Vec<LaneState>,
@@ -76,6 +77,8 @@ pub struct OperationState {
     pub(crate) arrived: BTreeSet<NodeIx>,
     /// Nodes outside lanes that may start as soon as the operation may start anything.
     pub(crate) startable: BTreeSet<NodeIx>,
+    /// Lanes in which something may have become startable.
+    pub(crate) lanes_due: BTreeSet<usize>,
     pub(crate) timers: BTreeSet<(DateTime<Utc>, NodeIx)>,
 }
 
@@ -222,7 +225,7 @@ impl OperationState {
             bindings: rows
                 .bindings
                 .into_iter()
-                .map(|binding| (binding.uid, binding))
+                .map(|binding| ((binding.uid, binding.slot.clone()), binding))
                 .collect(),
             commands: rows
                 .commands
@@ -233,6 +236,7 @@ impl OperationState {
             lanes: Vec::new(),
             arrived: BTreeSet::new(),
             startable: BTreeSet::new(),
+            lanes_due: BTreeSet::new(),
             timers: BTreeSet::new(),
             plan,
         };
@@ -283,6 +287,7 @@ impl OperationState {
             lanes: Vec::new(),
             arrived: BTreeSet::new(),
             startable: BTreeSet::new(),
+            lanes_due: BTreeSet::new(),
             timers: BTreeSet::new(),
             plan: new.plan,
         };
@@ -315,7 +320,15 @@ impl OperationState {
             .any(|gate| gate.node == node && gate.state == GateState::Passed && Some(gate.digest) == digest)
     }
 
-    /// Whether nothing that needs claims may start.
+    /// What the catalog last confirmed of a bound resource.
+    pub(crate) fn binding(&self, uid: ResourceUid) -> Option<&BindingRow> {
+        let rows = self.bindings.range((uid, String::new())..);
+        rows.map(|(_, row)| row)
+            .take_while(|row| row.uid == uid)
+            .max_by_key(|row| row.version)
+    }
+
+    /// Whether something that needs claims may start.
     pub(crate) fn may_start(&self) -> bool {
         let progress = &self.operation.progress;
         !self.operation.status.is_end()
@@ -337,6 +350,7 @@ impl OperationState {
         self.counts = Counts::default();
         self.arrived.clear();
         self.startable.clear();
+        self.lanes_due.clear();
         self.timers.clear();
         for ix in 0..self.cells.len() {
             self.count(ix, true);
@@ -500,6 +514,7 @@ pub(crate) fn pending(plan: &PlanIndex, ix: NodeIx, run: u32) -> NodeRunRow {
         revalidated: false,
         started_at: None,
         ended_at: None,
+        exit: None,
         outputs: None,
         artifacts: Vec::new(),
         evidence: Vec::new(),
