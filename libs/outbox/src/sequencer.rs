@@ -1,0 +1,123 @@
+//! The background task that keeps the feed up to date.
+//!
+//! Takes no input beyond the tables; may be started in any number of processes and killed at any
+//! moment.
+
+use std::time::Duration;
+
+use database::Database;
+use tokio_util::sync::CancellationToken;
+
+use crate::leader::{Leader, LeaderError};
+use crate::signal::Signal;
+
+/// Rows a batch: large enough that one commit serves many, small enough to stay prompt.
+const BATCH: i64 = 500;
+/// Time between looks when nobody says anything, between tries to become leader, and after a fault.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Names of a service's failpoints around the sequencer's commit.
+#[derive(Debug, Clone, Copy)]
+struct Failpoints {
+    before_commit: &'static str,
+    after_commit: &'static str,
+}
+
+/// Carries the outbox of one database into its feed, wherever it is the leader.
+#[derive(Debug, Clone)]
+pub struct Sequencer {
+    worker: Database,
+    signal: Signal,
+    failpoints: Option<Failpoints>,
+}
+
+impl Sequencer {
+    /// A sequencer that works as `worker`, is woken by `signal` and tells readers by it.
+    #[must_use]
+    pub const fn new(worker: Database, signal: Signal) -> Self {
+        Self {
+            worker,
+            signal,
+            failpoints: None,
+        }
+    }
+
+    /// Names the service's failpoints before and after each commit of a batch.
+    #[must_use]
+    pub const fn with_failpoints(mut self, before_commit: &'static str, after_commit: &'static str) -> Self {
+        self.failpoints = Some(Failpoints {
+            before_commit,
+            after_commit,
+        });
+        self
+    }
+
+    /// Runs until `shutdown`.
+    pub async fn run(self, shutdown: CancellationToken) {
+        while !shutdown.is_cancelled() {
+            match Leader::elect(&self.worker).await {
+                Ok(Some(leader)) => {
+                    tracing::debug!(head = leader.head(), "this process sequences");
+                    self.lead(leader, &shutdown).await;
+                }
+                Ok(None) => {}
+                Err(error) => tracing::warn!(error = cause(&error), "no sequencer could be elected"),
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = tokio::time::sleep(SWEEP) => {}
+            }
+        }
+    }
+
+    /// Carries batches until leadership ends.
+    async fn lead(&self, mut leader: Leader, shutdown: &CancellationToken) {
+        self.signal.advance(leader.head());
+        loop {
+            match self.drain(&mut leader).await {
+                Ok(()) => {}
+                Err(LeaderError::Fenced) => {
+                    tracing::info!("another sequencer has taken over");
+                    return;
+                }
+                Err(error) => {
+                    tracing::warn!(error = cause(&error), "the sequencer steps down");
+                    return;
+                }
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return,
+                () = self.signal.written() => {}
+                () = tokio::time::sleep(SWEEP) => {}
+            }
+        }
+    }
+
+    /// Carries all that is there.
+    async fn drain(&self, leader: &mut Leader) -> Result<(), LeaderError> {
+        loop {
+            if let Some(names) = self.failpoints {
+                failpoints::hit(names.before_commit);
+            }
+            let batch = leader.batch(BATCH).await?;
+            if batch.placed + batch.parked == 0 {
+                return Ok(());
+            }
+            if let Some(names) = self.failpoints {
+                failpoints::hit(names.after_commit);
+            }
+            self.signal.advance(batch.head);
+        }
+    }
+}
+
+fn cause(error: &dyn core::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        next = source.source();
+    }
+    text
+}
