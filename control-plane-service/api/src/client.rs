@@ -1,7 +1,7 @@
 //! A client of control-plane-service.
 
 use bytes::Bytes;
-use client_kit::{Answer, Client, ClientError, segment};
+use client_kit::{Answer, Client, ClientError};
 use futures::{Stream, StreamExt as _};
 use kernel::id::{OperationId, PlanId};
 use serde::Serialize;
@@ -143,10 +143,10 @@ impl ControlPlane {
     pub async fn decide(
         &self,
         id: OperationId,
-        gate: &str,
+        gate: uuid::Uuid,
         decision: &DecisionRequest,
     ) -> Result<GateView, ClientError> {
-        let path = format!("/v1/operations/{id}/gates/{}/decisions", segment(gate));
+        let path = format!("/v1/operations/{id}/gates/{}/decisions", gate);
         let key = uuid::Uuid::now_v7().to_string();
         self.client
             .post(&path)

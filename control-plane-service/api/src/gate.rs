@@ -4,6 +4,7 @@ use kernel::id::{PlanId, ResourceUid};
 use kernel::{DottedName, ResourceId, Sha256Digest};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 /// Where a gate stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
@@ -13,14 +14,14 @@ pub enum GateState {
     Pending,
     /// It waits for a decision.
     Open,
-    Approved,
-    Denied,
-    /// It expired; the record says what that meant.
+    Passed,
+    Rejected,
+    /// It was not decided in time.
     Expired,
-    /// What it covered has changed since it was approved.
-    Voided,
-    /// The operation ended, or the way to it was not taken.
-    Skipped,
+    /// The run ended before a decision.
+    Closed,
+    /// It had passed, but what it covered has changed since.
+    Void,
 }
 
 /// A decision that a person takes.
@@ -42,8 +43,13 @@ pub struct GateTarget {
 /// A gate as its decider sees it: targets, requester, risk, and what exactly a decision binds to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GateView {
-    /// The id of the gate's node.
-    pub gate_id: String,
+    /// One asking of the gate: a gate that is asked again has another id. Null before its turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gate_id: Option<Uuid>,
+    /// The gate's node in the plan.
+    pub node_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u32>,
     pub state: GateState,
     pub message: String,
     pub role: String,

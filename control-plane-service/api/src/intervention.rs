@@ -12,8 +12,6 @@ pub enum Resolution {
     /// It was done; evidence is required.
     Succeeded,
     Failed,
-    /// It is known not to have begun: a retry is safe.
-    NotStarted,
 }
 
 /// What an operator may do to an operation.
@@ -40,6 +38,8 @@ pub enum Intervention {
     Skip { node_id: String },
     /// Ends the operation once everything under way has ended.
     Cancel,
+    /// Of a cancelling operation: what has not ended is declared unresolved, to be settled by hand.
+    ForceCancel,
     /// Settles an outcome that was not known.
     Resolve {
         node_id: String,

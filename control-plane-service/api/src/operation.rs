@@ -6,6 +6,7 @@ use kernel::id::{OperationId, PlanId, ResourceUid};
 use kernel::{ResourceId, Sha256Digest};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use crate::{NodeRunState, PlanRequest};
 
@@ -147,7 +148,8 @@ pub enum WaitingFor {
     },
     /// A decision at a gate.
     Gate {
-        gate_id: String,
+        gate_id: Uuid,
+        node_id: String,
         role: String,
         since: DateTime<Utc>,
     },
