@@ -11,7 +11,9 @@ pub struct OperationEvent {
     /// An open set of dotted words: `node.state_changed`, `gate.decided`, …
     #[serde(rename = "type")]
     pub event_type: String,
-    pub run: u32,
+    /// The run that it belongs to, where it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_id: Option<String>,
     /// Who or what caused it: a person's subject, `execution-plane`, `time`, `engine`.

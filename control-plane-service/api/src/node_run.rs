@@ -1,5 +1,5 @@
 use chrono::{DateTime, Utc};
-use contracts::{ArtifactRef, EvidenceRef, ExecutionStatus, ExitSummary, JobStarted, JobType, LogRef};
+use contracts::{ArtifactRef, EvidenceRef, ExecutionStatus, ExitReason, ExitSummary, JobStarted, JobType, LogRef};
 use kernel::id::{AttemptId, ResourceUid};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -63,8 +63,12 @@ impl NodeRunState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AttemptView {
     pub attempt_id: AttemptId,
+    /// The run of the operation that it belongs to.
+    pub run: u32,
     /// From 1, within the node run.
     pub number: u32,
+    /// `submitted`, `accepted`, `running`, `refused` or `ended`, as far as the operation was told.
+    pub state: String,
     pub dispatched_at: DateTime<Utc>,
     /// Null while no result has come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,6 +81,12 @@ pub struct AttemptView {
     pub exit_summary: Option<ExitSummary>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_started: Option<JobStarted>,
+    /// What ended it, when it did not end by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<ExitReason>,
+    /// Its result came after the node had its end: kept as evidence, it changed nothing.
+    #[serde(default)]
+    pub late: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub artifacts: Vec<ArtifactRef>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -101,6 +111,9 @@ pub struct NodeRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item_uid: Option<ResourceUid>,
     pub state: NodeRunState,
+    /// Why it stands so, as a word: `condition`, `needs_not_met`, `lost_runner`, `timeout`, …
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The run of the operation in which it last moved.
     pub run: u32,
     /// The plan revision it was carried out by ("at revision 1").
