@@ -143,10 +143,7 @@ nodes:
         )
     };
     for (when, fault) in [
-        (
-            "parameters.n > 1 && nodes.a.status == 'succeeded'",
-            None,
-        ),
+        ("parameters.n > 1 && nodes.a.status == 'succeeded'", None),
         ("size(slots.web) > 0", None),
         ("parameters.m > 1", Some("unknown_parameter")),
         ("slots.db == 1", Some("unknown_slot")),

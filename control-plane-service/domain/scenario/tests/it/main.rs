@@ -32,7 +32,6 @@ fn faults_of(template: &str) -> Vec<String> {
 fn told(faults: Vec<Fault>) -> Vec<String> {
     for fault in &faults {
         assert!(!fault.remedy.is_empty(), "{fault}");
-        eprintln!("{fault}");
     }
     faults
         .iter()
