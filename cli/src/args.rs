@@ -288,6 +288,9 @@ pub struct Resolve {
     /// What really happened.
     #[arg(long, value_enum)]
     pub outcome: Outcome,
+    /// A JSON file with a list of evidence; needed to settle it as succeeded.
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
     #[arg(short = 'm', long)]
     pub reason: String,
 }

@@ -59,11 +59,15 @@ impl Session {
             .or_else(|| std::env::var_os("PLATFORM_CONTEXT").map(PathBuf::from))
             .unwrap_or_else(|| file_in(&default_data_dir()));
         let text = std::fs::read_to_string(&source).map_err(|error| {
-            CliError::usage(format!("no platform to talk to: {} cannot be read ({error})", source.display()))
-                .hint("start one with 'platform up', or name a context file with --context or PLATFORM_CONTEXT")
+            CliError::usage(format!(
+                "no platform to talk to: {} cannot be read ({error})",
+                source.display()
+            ))
+            .hint("start one with 'platform up', or name a context file with --context or PLATFORM_CONTEXT")
         })?;
         let context: Context = toml::from_str(&text).map_err(|error| {
-            CliError::usage(format!("{} is not a context file", source.display())).fault("", error.to_string().trim().to_owned())
+            CliError::usage(format!("{} is not a context file", source.display()))
+                .fault("", error.to_string().trim().to_owned())
         })?;
         let token = Self::token(&context, &source)?;
         Ok(Self { context, token, source })
@@ -73,7 +77,9 @@ impl Session {
         if let Ok(token) = std::env::var("PLATFORM_TOKEN") {
             return Ok(Some(token.trim().to_owned()));
         }
-        let Some(file) = &context.token_file else { return Ok(None) };
+        let Some(file) = &context.token_file else {
+            return Ok(None);
+        };
         let path = source.parent().unwrap_or_else(|| Path::new(".")).join(file);
         let text = std::fs::read_to_string(&path).map_err(|error| {
             CliError::usage(format!("the token file {} cannot be read ({error})", path.display()))

@@ -25,7 +25,13 @@ pub struct CliError {
 
 impl CliError {
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self { exit, message: message.into(), faults: Vec::new(), hint: None, code: None }
+        Self {
+            exit,
+            message: message.into(),
+            faults: Vec::new(),
+            hint: None,
+            code: None,
+        }
     }
 
     pub fn usage(message: impl Into<String>) -> Self {
@@ -40,7 +46,10 @@ impl CliError {
 
     #[must_use]
     pub fn fault(mut self, place: impl Into<String>, problem: impl Into<String>) -> Self {
-        self.faults.push(Fault { place: place.into(), problem: problem.into() });
+        self.faults.push(Fault {
+            place: place.into(),
+            problem: problem.into(),
+        });
         self
     }
 
@@ -62,7 +71,11 @@ impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = format!("error: {}", self.message);
         for fault in &self.faults {
-            let place = if fault.place.is_empty() { "(whole)" } else { &fault.place };
+            let place = if fault.place.is_empty() {
+                "(whole)"
+            } else {
+                &fault.place
+            };
             write!(text, "\n  {place}: {}", fault.problem)?;
         }
         if let Some(hint) = &self.hint {

@@ -32,10 +32,22 @@ impl Exit {
     pub const ALL: [(Self, u8, &'static str); 11] = [
         (Self::Success, 0, "done as asked; a watched operation succeeded"),
         (Self::Untrue, 1, "a watched operation failed, or a proof does not hold"),
-        (Self::Usage, 2, "the command line or an input file is wrong; nothing was sent"),
-        (Self::Refused, 3, "the platform refused the request: invalid or unsatisfiable"),
+        (
+            Self::Usage,
+            2,
+            "the command line or an input file is wrong; nothing was sent",
+        ),
+        (
+            Self::Refused,
+            3,
+            "the platform refused the request: invalid or unsatisfiable",
+        ),
         (Self::NotFound, 4, "there is no such thing"),
-        (Self::Conflict, 5, "it changed meanwhile, or its state does not allow this"),
+        (
+            Self::Conflict,
+            5,
+            "it changed meanwhile, or its state does not allow this",
+        ),
         (Self::Forbidden, 6, "the token is missing, expired, or may not do this"),
         (Self::Unreachable, 7, "a service cannot be reached"),
         (Self::Waiting, 8, "a watched operation waits for a person"),
@@ -45,7 +57,10 @@ impl Exit {
 
     /// The number that the process exits with.
     pub fn code(self) -> u8 {
-        Self::ALL.iter().find(|(exit, ..)| *exit == self).map_or(70, |(_, code, _)| *code)
+        Self::ALL
+            .iter()
+            .find(|(exit, ..)| *exit == self)
+            .map_or(70, |(_, code, _)| *code)
     }
 }
 

@@ -26,7 +26,10 @@ impl Kind {
 
     /// The word as written in files.
     pub fn word(self) -> &'static str {
-        Self::WORDS.iter().find(|(_, kind)| *kind == self).map_or("", |(word, _)| word)
+        Self::WORDS
+            .iter()
+            .find(|(_, kind)| *kind == self)
+            .map_or("", |(word, _)| word)
     }
 }
 
@@ -89,8 +92,14 @@ fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
             continue;
         }
         let walk = walkdir::WalkDir::new(path).sort_by_file_name();
-        let inside = walk.into_iter().filter_map(Result::ok).filter(|entry| entry.file_type().is_file());
-        let yaml = |p: &Path| p.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+        let inside = walk
+            .into_iter()
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_type().is_file());
+        let yaml = |p: &Path| {
+            p.extension()
+                .is_some_and(|extension| extension == "yaml" || extension == "yml")
+        };
         let before = files.len();
         files.extend(inside.map(walkdir::DirEntry::into_path).filter(|p| yaml(p)));
         if files.len() == before {
@@ -102,11 +111,20 @@ fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
 
 fn read_text(file: &Path, text: &str, manifests: &mut Vec<Manifest>, error: &mut CliError) {
     let mut fault = |line: usize, column: usize, problem: String| {
-        error.faults.push(crate::error::Fault { place: format!("{}:{line}:{column}", file.display()), problem });
+        error.faults.push(crate::error::Fault {
+            place: format!("{}:{line}:{column}", file.display()),
+            problem,
+        });
     };
     let documents = match MarkedYaml::load_from_str(text) {
         Ok(documents) => documents,
-        Err(scan) => return fault(scan.marker().line(), scan.marker().col() + 1, format!("this is not YAML: {}", scan.info())),
+        Err(scan) => {
+            return fault(
+                scan.marker().line(),
+                scan.marker().col() + 1,
+                format!("this is not YAML: {}", scan.info()),
+            );
+        }
     };
     for document in &documents {
         if matches!(document.data, YamlData::Value(Scalar::Null)) {
@@ -118,7 +136,11 @@ fn read_text(file: &Path, text: &str, manifests: &mut Vec<Manifest>, error: &mut
     }
 }
 
-fn read_document(file: &Path, document: &MarkedYaml<'_>, fault: &mut impl FnMut(usize, usize, String)) -> Option<Manifest> {
+fn read_document(
+    file: &Path,
+    document: &MarkedYaml<'_>,
+    fault: &mut impl FnMut(usize, usize, String),
+) -> Option<Manifest> {
     let (line, column) = place(document);
     let mut places = HashMap::new();
     let Value::Object(mut fields) = to_json(document, &mut String::new(), &mut places, fault) else {
@@ -128,7 +150,11 @@ fn read_document(file: &Path, document: &MarkedYaml<'_>, fault: &mut impl FnMut(
     let known = ["kind", "name", "spec"];
     for key in fields.keys().filter(|key| !known.contains(&key.as_str())) {
         let (line, column) = places.get(&format!("/{key}")).copied().unwrap_or((line, column));
-        fault(line, column, format!("unknown field {key:?}; a document has kind, name and spec"));
+        fault(
+            line,
+            column,
+            format!("unknown field {key:?}; a document has kind, name and spec"),
+        );
     }
     let mut text = |field: &str| match fields.remove(field) {
         Some(Value::String(text)) => Some(text),
@@ -145,15 +171,31 @@ fn read_document(file: &Path, document: &MarkedYaml<'_>, fault: &mut impl FnMut(
     let (kind, name) = (text("kind"), text("name"));
     let spec = fields.remove("spec").unwrap_or_else(|| Value::Object(Map::new()));
     let kind = kind.and_then(|word| {
-        let found = Kind::WORDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
+        let found = Kind::WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, kind)| *kind);
         if found.is_none() {
             let (line, column) = places.get("/kind").copied().unwrap_or((line, column));
-            fault(line, column, format!("unknown kind {word:?}: one of ResourceType, CapabilityDefinition, Resource"));
+            fault(
+                line,
+                column,
+                format!("unknown kind {word:?}: one of ResourceType, CapabilityDefinition, Resource"),
+            );
         }
         found
     })?;
-    let places = places.into_iter().filter_map(|(pointer, at)| Some((pointer.strip_prefix("/spec")?.to_owned(), at)));
-    Some(Manifest { kind, name: name?, spec, places: places.collect(), file: file.to_owned(), line })
+    let places = places
+        .into_iter()
+        .filter_map(|(pointer, at)| Some((pointer.strip_prefix("/spec")?.to_owned(), at)));
+    Some(Manifest {
+        kind,
+        name: name?,
+        spec,
+        places: places.collect(),
+        file: file.to_owned(),
+        line,
+    })
 }
 
 fn place(node: &MarkedYaml<'_>) -> (usize, usize) {
@@ -202,7 +244,11 @@ fn to_json(
             Value::Object(fields)
         }
         _ => {
-            fault(line, column, "tags, anchors and aliases are not used here; write the value out".into());
+            fault(
+                line,
+                column,
+                "tags, anchors and aliases are not used here; write the value out".into(),
+            );
             Value::Null
         }
     }
@@ -223,7 +269,10 @@ mod tests {
     fn documents_are_applied_types_first_and_know_their_places() {
         let text = "kind: Resource\nname: node/a\nspec:\n  labels:\n    a: b\n---\nkind: ResourceType\nname: x.y\n";
         let manifests = read(text).unwrap();
-        assert_eq!(manifests.iter().map(|m| m.kind).collect::<Vec<_>>(), [Kind::ResourceType, Kind::Resource]);
+        assert_eq!(
+            manifests.iter().map(|m| m.kind).collect::<Vec<_>>(),
+            [Kind::ResourceType, Kind::Resource]
+        );
         assert!(manifests[1].place_of("/labels/a").ends_with("a.yaml:5:5"));
         assert!(manifests[1].place_of("/labels/missing").ends_with("a.yaml:4:3"));
     }
@@ -231,7 +280,11 @@ mod tests {
     #[test]
     fn every_fault_is_told_with_its_place() {
         let error = read("kind: Nothing\nnam: x\n---\nkind: Resource\nname: 3\nspec: {}\n").unwrap_err();
-        let places: Vec<&str> = error.faults.iter().map(|f| f.place.rsplit("a.yaml").next().unwrap()).collect();
+        let places: Vec<&str> = error
+            .faults
+            .iter()
+            .map(|f| f.place.rsplit("a.yaml").next().unwrap())
+            .collect();
         assert_eq!(places, [":2:1", ":1:1", ":1:1", ":5:1"], "{error}");
     }
 

@@ -33,7 +33,11 @@ pub fn mark(state: &str) -> &'static str {
 
 /// `1 host`, `3 hosts`.
 pub fn plural(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+    if count == 1 {
+        format!("1 {word}")
+    } else {
+        format!("{count} {word}s")
+    }
 }
 
 #[cfg(test)]
@@ -42,7 +46,14 @@ mod tests {
 
     #[test]
     fn spans_read_as_people_say_them() {
-        for (milliseconds, text) in [(0, "0.0s"), (1_240, "1.2s"), (12_000, "12s"), (72_000, "1m12s"), (7_500_000, "2h05m"), (200_000_000, "2d")] {
+        for (milliseconds, text) in [
+            (0, "0.0s"),
+            (1_240, "1.2s"),
+            (12_000, "12s"),
+            (72_000, "1m12s"),
+            (7_500_000, "2h05m"),
+            (200_000_000, "2d"),
+        ] {
             assert_eq!(duration(TimeDelta::milliseconds(milliseconds)), text);
         }
     }

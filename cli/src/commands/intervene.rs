@@ -1,0 +1,134 @@
+//! Interventions: an operator changes the course of an operation.
+
+use control_plane_api::{Intervention, InterventionRequest, Resolution};
+use kernel::id::OperationId;
+
+use crate::args::{Cancel, Intervention as Plain, NodeIntervention, Outcome, Resolve, Retry};
+use crate::commands::{ask, watch};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::platform::Platform;
+use crate::printer::Printer;
+
+/// Reads an operation's id.
+///
+/// # Errors
+/// Says what an id looks like and where to find one.
+pub fn operation_id(text: &str) -> Result<OperationId, CliError> {
+    text.parse().map_err(|_| {
+        CliError::usage(format!("{text:?} is not the id of an operation")).hint("'platform get operations' lists them")
+    })
+}
+
+async fn apply(
+    operation: &str,
+    intervention: Intervention,
+    reason: Option<&String>,
+    platform: &Platform,
+    printer: Printer,
+) -> Result<OperationId, CliError> {
+    let id = operation_id(operation)?;
+    let request = InterventionRequest {
+        intervention,
+        reason: reason.cloned().unwrap_or_default(),
+        expected_version: None,
+    };
+    let outcome = platform.control.intervene(id, &request).await?;
+    printer.say(format!(
+        "operation {id} is {}",
+        outcome.operation.summary.state.as_str()
+    ));
+    Ok(id)
+}
+
+async fn and_tell(id: OperationId, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    if printer.is_json() {
+        printer.value(&platform.control.operation(id).await?, String::new);
+    }
+    Ok(Exit::Success)
+}
+
+pub async fn retry(what: &Retry, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let intervention = Intervention::Retry {
+        nodes: what.node.clone(),
+        set: ask::assignments(&what.set)?,
+    };
+    let id = apply(&what.operation, intervention, what.reason.as_ref(), platform, printer).await?;
+    if what.no_wait {
+        return and_tell(id, platform, printer).await;
+    }
+    watch::follow(id, what.until_gate, platform, printer).await
+}
+
+pub async fn skip(what: &NodeIntervention, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let intervention = Intervention::Skip {
+        node_id: what.node.clone(),
+    };
+    let id = apply(&what.operation, intervention, Some(&what.reason), platform, printer).await?;
+    and_tell(id, platform, printer).await
+}
+
+pub async fn pause(what: &Plain, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let id = apply(
+        &what.operation,
+        Intervention::Pause,
+        what.reason.as_ref(),
+        platform,
+        printer,
+    )
+    .await?;
+    and_tell(id, platform, printer).await
+}
+
+pub async fn resume(what: &Plain, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let id = apply(
+        &what.operation,
+        Intervention::Resume,
+        what.reason.as_ref(),
+        platform,
+        printer,
+    )
+    .await?;
+    and_tell(id, platform, printer).await
+}
+
+pub async fn cancel(what: &Cancel, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let id = apply(
+        &what.operation,
+        Intervention::Cancel,
+        what.reason.as_ref(),
+        platform,
+        printer,
+    )
+    .await?;
+    if what.no_wait {
+        return and_tell(id, platform, printer).await;
+    }
+    match watch::follow(id, false, platform, printer).await? {
+        Exit::Cancelled => Ok(Exit::Success),
+        other => Ok(other),
+    }
+}
+
+pub async fn resolve(what: &Resolve, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let resolution = match what.outcome {
+        Outcome::Succeeded => Resolution::Succeeded,
+        Outcome::Failed => Resolution::Failed,
+    };
+    let evidence = match &what.evidence {
+        None => Vec::new(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .map_err(|e| CliError::usage(format!("{} cannot be read: {e}", path.display())))?;
+            serde_json::from_str(&text)
+                .map_err(|e| CliError::usage(format!("{} is no list of evidence: {e}", path.display())))?
+        }
+    };
+    let intervention = Intervention::Resolve {
+        node_id: what.node.clone(),
+        resolution,
+        evidence,
+    };
+    let id = apply(&what.operation, intervention, Some(&what.reason), platform, printer).await?;
+    and_tell(id, platform, printer).await
+}

@@ -1,0 +1,252 @@
+//! Following an operation: what changed, as it changes, and how it ended.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::Utc;
+use control_plane_api::{ListNodeRunsQuery, NodeRun, NodeRunState, Operation, OperationState, WaitingFor};
+use futures::StreamExt as _;
+use kernel::id::OperationId;
+
+use crate::args::Watch;
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::platform::Platform;
+use crate::printer::Printer;
+use crate::render::{age, duration, mark};
+
+/// Events that come together are shown together.
+const QUIET: Duration = Duration::from_millis(80);
+
+pub async fn run(what: &Watch, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let id = super::intervene::operation_id(&what.operation)?;
+    follow(id, what.until_gate, platform, printer).await
+}
+
+/// Follows `id` until it ends, or until it waits for a person when `until_gate` says so.
+///
+/// # Errors
+/// When the service refuses; a broken connection is resumed.
+pub async fn follow(
+    id: OperationId,
+    until_gate: bool,
+    platform: &Platform,
+    printer: Printer,
+) -> Result<Exit, CliError> {
+    let operation = platform.control.operation(id).await?;
+    let mut view = View::default();
+    if let Some(exit) = view.show(&operation, until_gate, platform, printer).await? {
+        return Ok(exit);
+    }
+    let mut events = std::pin::pin!(platform.control.watch(id, operation.last_event));
+    loop {
+        let Some(event) = events.next().await else { break };
+        let event = event?;
+        printer.event(&event, || None);
+        // Take whatever else is there already.
+        while let Ok(Some(more)) = tokio::time::timeout(QUIET, events.next()).await {
+            printer.event(&more?, || None);
+        }
+        let operation = platform.control.operation(id).await?;
+        if let Some(exit) = view.show(&operation, until_gate, platform, printer).await? {
+            return Ok(exit);
+        }
+    }
+    let operation = platform.control.operation(id).await?;
+    view.show(&operation, until_gate, platform, printer)
+        .await?
+        .ok_or_else(|| {
+            CliError::new(Exit::Internal, "the live view ended before the operation did")
+                .hint(format!("'platform watch {id}' goes on"))
+        })
+}
+
+#[derive(Default)]
+struct View {
+    nodes: HashMap<String, (NodeRunState, u32)>,
+    waiting: Vec<WaitingFor>,
+    paused: bool,
+}
+
+impl View {
+    /// Prints what changed; gives the exit when there is nothing more to follow.
+    async fn show(
+        &mut self,
+        operation: &Operation,
+        until_gate: bool,
+        platform: &Platform,
+        printer: Printer,
+    ) -> Result<Option<Exit>, CliError> {
+        let runs = node_runs(operation.summary.id, platform).await?;
+        for run in &runs {
+            let now = (run.state, run.run);
+            let before = self.nodes.insert(run.node_id.clone(), now);
+            let quiet = matches!(
+                run.state,
+                NodeRunState::Pending | NodeRunState::Ready | NodeRunState::Dispatched
+            ) || (run.kind == "join" && run.state == NodeRunState::Waiting)
+                || (before.is_none() && run.run < operation.summary.run);
+            if before != Some(now) && !quiet {
+                printer.say(node_line(run));
+            }
+        }
+        if operation.waiting_for != self.waiting {
+            for waiting in operation.waiting_for.iter().filter(|w| !self.waiting.contains(w)) {
+                printer.say(waiting_line(waiting));
+            }
+            self.waiting.clone_from(&operation.waiting_for);
+        }
+        let paused = operation.summary.state == OperationState::Paused;
+        if paused && !self.paused {
+            printer.say("◷ paused; 'platform resume' lets it go on");
+        }
+        self.paused = paused;
+        Ok(ending(operation, &runs, until_gate, printer))
+    }
+}
+
+fn ending(operation: &Operation, runs: &[NodeRun], until_gate: bool, printer: Printer) -> Option<Exit> {
+    let exit = match operation.summary.state {
+        OperationState::Succeeded => Exit::Success,
+        OperationState::Failed | OperationState::Compensated => Exit::Untrue,
+        OperationState::Cancelled => Exit::Cancelled,
+        _ => {
+            let person = |w: &WaitingFor| matches!(w, WaitingFor::Gate { .. } | WaitingFor::Intervention { .. });
+            return (until_gate && operation.waiting_for.iter().any(person)).then_some(Exit::Waiting);
+        }
+    };
+    printer.say(summary(operation, runs));
+    if printer.is_json() {
+        printer.value(operation, String::new);
+    }
+    Some(exit)
+}
+
+/// Every node run, in plan order.
+///
+/// # Errors
+/// When the service refuses.
+pub async fn node_runs(id: OperationId, platform: &Platform) -> Result<Vec<NodeRun>, CliError> {
+    let mut query = ListNodeRunsQuery {
+        limit: Some(1000),
+        ..ListNodeRunsQuery::default()
+    };
+    let mut runs = Vec::new();
+    loop {
+        let page = platform.control.node_runs(id, &query).await?;
+        runs.extend(page.items);
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            return Ok(runs);
+        }
+    }
+}
+
+fn node_line(run: &NodeRun) -> String {
+    let took = match (run.started_at, run.ended_at) {
+        (Some(start), Some(end)) => format!("  {}", duration(end - start)),
+        _ => String::new(),
+    };
+    let message = run
+        .message
+        .as_ref()
+        .filter(|m| !m.is_empty())
+        .map(|m| format!("\n    {m}"))
+        .unwrap_or_default();
+    let state = run.state.as_str();
+    format!("{} {:<32} {state}{took}{message}", mark(state), run.node_id)
+}
+
+/// What an operation waits for, as a line.
+pub fn waiting_line(waiting: &WaitingFor) -> String {
+    let now = Utc::now();
+    match waiting {
+        WaitingFor::Claim {
+            resource_id,
+            holder,
+            since,
+            why,
+            ..
+        } => {
+            format!(
+                "◷ waits for {resource_id}: held by operation {holder} for {} ({why})",
+                age(*since, now)
+            )
+        }
+        WaitingFor::Gate {
+            node_id, role, since, ..
+        } => {
+            format!(
+                "◷ {node_id} waits for approval by role {role}, for {}",
+                age(*since, now)
+            )
+        }
+        WaitingFor::Intervention {
+            node_id, why, choices, ..
+        } => {
+            format!(
+                "? {node_id} waits for an operator: {why}\n    choices: {}",
+                choices.join(", ")
+            )
+        }
+        WaitingFor::Dependency {
+            name,
+            since,
+            tries,
+            last_error,
+        } => {
+            format!(
+                "◷ waits for {name} for {}, {tries} tries: {last_error}",
+                age(*since, now)
+            )
+        }
+        WaitingFor::Time { node_id, until } => format!("◷ {node_id} is tried again in {}", duration(*until - now)),
+    }
+}
+
+/// How an operation ended: one line, then what was done, failed and not started.
+pub fn summary(operation: &Operation, runs: &[NodeRun]) -> String {
+    let state = operation.summary.state.as_str();
+    let took = operation
+        .summary
+        .ended_at
+        .map(|end| format!(" after {}", duration(end - operation.summary.created_at)));
+    let handled = if operation.handled {
+        " (a failure was handled)"
+    } else {
+        ""
+    };
+    let mut text = format!(
+        "{} operation {} {state}{handled}{}",
+        mark(state),
+        operation.summary.id,
+        took.unwrap_or_default()
+    );
+    if let Some(message) = &operation.message {
+        text.push_str(&format!("\n    {message}"));
+    }
+    if operation.summary.state == OperationState::Succeeded {
+        return text;
+    }
+    for (title, states) in [
+        (
+            "failed",
+            &[NodeRunState::Failed, NodeRunState::TimedOut, NodeRunState::Unresolved][..],
+        ),
+        ("cancelled", &[NodeRunState::Cancelled][..]),
+        (
+            "not started",
+            &[NodeRunState::Pending, NodeRunState::Ready, NodeRunState::Waiting][..],
+        ),
+    ] {
+        let nodes: Vec<&str> = runs
+            .iter()
+            .filter(|r| r.kind != "join" && states.contains(&r.state))
+            .map(|r| r.node_id.as_str())
+            .collect();
+        if !nodes.is_empty() {
+            text.push_str(&format!("\n    {title}: {}", nodes.join(", ")));
+        }
+    }
+    text
+}
