@@ -51,7 +51,7 @@ CREATE INDEX feed_organization_revision ON feed (organization_id, revision);
 -- One row: the last position given, the last position reaped, and the epoch of the only sequencer
 -- that may write.
 CREATE TABLE feed_state (
-    only boolean PRIMARY KEY DEFAULT true CHECK (only),
+    one_row boolean PRIMARY KEY DEFAULT true CHECK (one_row),
     head bigint NOT NULL DEFAULT 0,
     floor bigint NOT NULL DEFAULT 0,
     epoch bigint NOT NULL DEFAULT 0,
