@@ -26,10 +26,22 @@ pub(crate) struct Wanted<'t> {
     pub(crate) reads: Vec<DottedName>,
 }
 
-/// How the constraint on the environment is called, for a store that counts what it leaves out.
-#[must_use]
-pub fn environment_constraint(environment: &str) -> String {
+/// How the constraint on the environment is called.
+pub(crate) fn environment_constraint(environment: &str) -> String {
     format!("environment {environment}")
+}
+
+/// How the constraint on connection data is called.
+pub(crate) const CONNECTION: &str = "connection data";
+
+pub(crate) fn lifecycle_constraint(allowed: &[contracts::LifecycleStatus]) -> String {
+    let words: Vec<&str> = allowed.iter().map(|status| status.as_str()).collect();
+    format!("lifecycle {}", words.join(" or "))
+}
+
+pub(crate) fn health_constraint(allowed: &[contracts::HealthStatus]) -> String {
+    let words: Vec<&str> = allowed.iter().map(|status| status.as_str()).collect();
+    format!("health {}", words.join(" or "))
 }
 
 impl<'t> Wanted<'t> {
@@ -79,7 +91,7 @@ impl<'t> Wanted<'t> {
             "{count} {} in environment {}",
             requirement.resource_type, self.environment
         )];
-        parts.extend(requirement.capabilities.iter().map(capability_told));
+        parts.extend(requirement.capabilities.iter().map(capability_constraint));
         parts.extend(self.selector.terms.iter().map(|term| format!("label {term}")));
         parts.extend(requirement.condition.iter().map(|c| format!("where {}", c.source())));
         for (word, topology) in [("distinct", &requirement.distinct), ("same", &requirement.same)] {
@@ -122,9 +134,8 @@ impl<'t> Wanted<'t> {
         if let Some(first) = requirement.lifecycle.first()
             && !requirement.lifecycle.contains(&candidate.lifecycle)
         {
-            let allowed: Vec<&str> = requirement.lifecycle.iter().map(|s| s.as_str()).collect();
             unmet.push(Unmet {
-                constraint: format!("lifecycle {}", allowed.join(" or ")),
+                constraint: lifecycle_constraint(&requirement.lifecycle),
                 found: format!("is {}", candidate.lifecycle.as_str()),
                 change: Change::Lifecycle(*first),
             });
@@ -132,16 +143,15 @@ impl<'t> Wanted<'t> {
         if let Some(first) = requirement.health.first()
             && !requirement.health.contains(&candidate.health)
         {
-            let allowed: Vec<&str> = requirement.health.iter().map(|s| s.as_str()).collect();
             unmet.push(Unmet {
-                constraint: format!("health {}", allowed.join(" or ")),
+                constraint: health_constraint(&requirement.health),
                 found: format!("is {}", candidate.health.as_str()),
                 change: Change::Health(*first),
             });
         }
         if requirement.connection && candidate.connection.is_empty() {
             unmet.push(Unmet {
-                constraint: "connection data".to_owned(),
+                constraint: CONNECTION.to_owned(),
                 found: "has none".to_owned(),
                 change: Change::Connection,
             });
@@ -271,7 +281,7 @@ fn label_found(candidate: &Candidate, key: &str) -> String {
     }
 }
 
-fn capability_told(constraint: &CapabilityConstraint) -> String {
+pub(crate) fn capability_constraint(constraint: &CapabilityConstraint) -> String {
     match &constraint.version {
         Some(version) => format!("capability {} {version}", constraint.capability),
         None => format!("capability {}", constraint.capability),
@@ -286,7 +296,7 @@ fn capability(constraint: &CapabilityConstraint, candidate: &Candidate, scope: &
     };
     let Some(held) = candidate.provider_of(name) else {
         unmet.push(Unmet {
-            constraint: capability_told(constraint),
+            constraint: capability_constraint(constraint),
             found: "does not provide it".to_owned(),
             change: provide(),
         });
@@ -307,7 +317,7 @@ fn capability(constraint: &CapabilityConstraint, candidate: &Candidate, scope: &
         };
         if let Some(found) = found {
             unmet.push(Unmet {
-                constraint: capability_told(constraint),
+                constraint: capability_constraint(constraint),
                 found,
                 change: provide(),
             });

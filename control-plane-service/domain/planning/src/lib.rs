@@ -21,12 +21,12 @@ mod pin;
 mod places;
 mod planner;
 mod remedy;
+mod selection;
 mod slot;
 mod update;
 
 pub use blast::{Dependent, blast_radius};
 pub use candidate::{Candidate, Capability, Edge, Place, Snapshot};
-pub use constraint::environment_constraint;
 pub use diff::{GateChange, NodeChange, PlanDiff, diff};
 pub use error::PlanningError;
 pub use expand::MAX_NODES;
@@ -35,3 +35,4 @@ pub use matching::{Bound, Matched, match_slots};
 pub use pin::pin_of;
 pub use planner::{Planned, Request, plan, replan};
 pub use remedy::{Change, Remedy};
+pub use selection::{LeftOutBy, SlotSelection, selections};

@@ -111,7 +111,7 @@ pub fn replan(
     )
 }
 
-fn base_scope(parameters: &Map<String, Value>, environment: &str) -> Scope<'static> {
+pub(crate) fn base_scope(parameters: &Map<String, Value>, environment: &str) -> Scope<'static> {
     let parameters = Value::Object(parameters.clone());
     let environment = Value::from(environment);
     Scope::new([("parameters", &parameters), ("environment", &environment)])
