@@ -5,6 +5,8 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod events;
 pub mod runtime;
 
+pub use events::{EventBatch, EventSource, EventSourceError, Snapshot, SourceEvent};
 pub use runtime::{Advanced, DriverError, DurableRuntime, EffectId, OperationDriver, RuntimeStatus, Wakeups};
