@@ -14,7 +14,7 @@ use crate::resource::Resource;
 /// Desired state, observed state and connection data of one resource, together, as JSON.
 pub const MAX_STATE_BYTES: usize = 256 * 1024;
 /// A whole resource as JSON; an event (768 KiB) carries one and leaves room for its envelope.
-pub const MAX_RESOURCE_BYTES: usize = 704 * 1024;
+pub const MAX_RESOURCE_BYTES: usize = 640 * 1024;
 /// Nesting of objects and arrays in a state or a schema.
 pub const MAX_DEPTH: usize = 32;
 /// Labels of one resource; annotations likewise.
@@ -197,8 +197,10 @@ pub fn size_faults(resource: &Resource, state_pointer: &str) -> Vec<Fault> {
     }
     let proof: usize = resource
         .provided
-        .values()
-        .map(|p| 300 + json_bytes(&p.evidence) + json_bytes(&p.attributes))
+        .iter()
+        .map(|(name, p)| {
+            300 + json_bytes(name) + json_bytes(&p.implies) + json_bytes(&p.evidence) + json_bytes(&p.attributes)
+        })
         .sum();
     let words = json_bytes(&resource.labels) + json_bytes(&resource.annotations) + json_bytes(&resource.health.reasons);
     let edges: usize = resource.edges.iter().map(|e| 48 + e.target.as_str().len()).sum();

@@ -1,0 +1,4 @@
+//! `/v1/resources/{prefix}/{name}/capabilities`
+
+pub mod delete;
+pub mod put;

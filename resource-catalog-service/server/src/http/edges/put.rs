@@ -1,0 +1,41 @@
+use api_kit::{Caller, ETag, IfMatch, Problem, StrictPath};
+use axum::Json;
+use axum::extract::State;
+use resource_catalog_api::Resource;
+
+use crate::catalog::Catalog;
+use crate::http::path;
+use crate::{resources, wire};
+
+/// Adds an edge; nothing changes when it is there.
+#[utoipa::path(
+    put,
+    path = "/v1/resources/{prefix}/{name}/edges/{edge_type}/{target_prefix}/{target_name}",
+    tag = "edges",
+    params(
+        ("prefix" = String, Path),
+        ("name" = String, Path),
+        ("edge_type" = resource_catalog_api::EdgeType, Path),
+        ("target_prefix" = String, Path),
+        ("target_name" = String, Path)
+    ),
+    responses((status = 200, description = "The source as it is now", body = Resource, headers(("ETag" = String))))
+)]
+pub async fn put_edge(
+    State(catalog): State<Catalog>,
+    caller: Caller,
+    StrictPath((prefix, name, edge_type, target_prefix, target_name)): StrictPath<(
+        String,
+        String,
+        String,
+        String,
+        String,
+    )>,
+    if_match: IfMatch,
+) -> Result<(ETag, Json<Resource>), Problem> {
+    let id = path::resource_id(&prefix, &name)?;
+    let edge = path::edge(&edge_type, &target_prefix, &target_name)?;
+    let written = resources::edge(&catalog, &caller, &id, edge, true, if_match).await?;
+    let sent = wire::resource::resource(&written);
+    Ok((ETag(sent.version), Json(sent)))
+}

@@ -1,0 +1,34 @@
+//! What lists, the feed and the watch have in common in their queries.
+
+use api_kit::{FieldError, Problem};
+use kernel::Selector;
+
+/// Items of a page when nothing is said.
+const DEFAULT_LIMIT: u32 = 100;
+/// Items of the largest page.
+const MAX_LIMIT: u32 = 1_000;
+
+/// The number of items, refused when it is none.
+pub fn limit(asked: Option<u32>) -> Result<u32, Problem> {
+    match asked {
+        None => Ok(DEFAULT_LIMIT),
+        Some(limit @ 1..=MAX_LIMIT) => Ok(limit),
+        Some(other) => Err(fault(
+            "/limit",
+            "invalid",
+            format!("{other} is not a number from 1 to {MAX_LIMIT}"),
+        )),
+    }
+}
+
+/// A label selector; the fault of a wrong one carries its position.
+pub fn selector(text: Option<&str>) -> Result<Selector, Problem> {
+    Selector::parse(text.unwrap_or_default()).map_err(|error| {
+        fault("/selector", "invalid_selector", error.to_string()).with("position", error.position as u64)
+    })
+}
+
+/// 422 with one fault.
+pub fn fault(pointer: &str, code: &str, detail: impl Into<String>) -> Problem {
+    Problem::invalid([FieldError::new(pointer, code, detail)])
+}

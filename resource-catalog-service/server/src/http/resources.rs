@@ -1,0 +1,6 @@
+//! `/v1/resources`
+
+pub mod create;
+pub mod get;
+pub mod list;
+pub mod put;

@@ -1,0 +1,34 @@
+use api_kit::{Caller, ETag, Problem, StrictPath};
+use axum::Json;
+use axum::extract::State;
+use resource_catalog_api::Resource;
+
+use crate::catalog::Catalog;
+use crate::http::path;
+use crate::resources::no_resource;
+use crate::store::{StoreError, resource};
+use crate::wire;
+
+/// Gives a resource.
+#[utoipa::path(
+    get,
+    path = "/v1/resources/{prefix}/{name}",
+    tag = "resources",
+    params(("prefix" = String, Path), ("name" = String, Path)),
+    responses((status = 200, description = "The resource", body = Resource, headers(("ETag" = String))))
+)]
+pub async fn get_resource(
+    State(catalog): State<Catalog>,
+    caller: Caller,
+    StrictPath((prefix, name)): StrictPath<(String, String)>,
+) -> Result<(ETag, Json<Resource>), Problem> {
+    let id = path::resource_id(&prefix, &name)?;
+    let mut transaction = catalog
+        .database()
+        .begin(caller.organization)
+        .await
+        .map_err(StoreError::from)?;
+    let found = resource::get(&mut transaction, caller.organization, &id).await?;
+    let found = found.ok_or_else(|| no_resource(&id))?;
+    Ok((ETag(found.version), Json(wire::resource::resource(&found))))
+}
