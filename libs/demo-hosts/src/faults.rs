@@ -3,9 +3,11 @@
 use std::{
     fs::{self, File, Permissions},
     io::{self, ErrorKind, Write},
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{PermissionsExt, lchown},
     path::Path,
 };
+
+use child_process::Account;
 
 use crate::{DATA_VOLUME, Host, HostError};
 
@@ -19,10 +21,12 @@ impl Host {
         fill(&path).map_err(HostError::files("fill the volume with", &path))
     }
 
-    /// Takes the right to write to the data volume from everyone.
+    /// Takes the right to write to the data volume from everyone. Hosts started by root lose the
+    /// ownership as well; else a program there can give itself the right again to what it owns.
     pub fn break_no_write(&self) -> Result<(), HostError> {
         let volume = self.inside(DATA_VOLUME);
-        change_modes(&volume, &|mode| mode & !WRITE_BITS).map_err(HostError::files("protect", &volume))
+        let me = Account::current();
+        change(&volume, me, &|mode| mode & !WRITE_BITS).map_err(HostError::files("protect", &volume))
     }
 
     /// Undoes both faults. A host that has none is left as it is.
@@ -33,7 +37,7 @@ impl Host {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(HostError::files("free", &volume)(error)),
         }
-        change_modes(&volume, &|mode| mode | 0o200).map_err(HostError::files("open", &volume))
+        change(&volume, self.account(), &|mode| mode | 0o200).map_err(HostError::files("open", &volume))
     }
 }
 
@@ -53,16 +57,19 @@ fn fill(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn change_modes(path: &Path, change: &dyn Fn(u32) -> u32) -> io::Result<()> {
+fn change(path: &Path, owner: Account, mode: &dyn Fn(u32) -> u32) -> io::Result<()> {
     let meta = fs::symlink_metadata(path)?;
+    if Account::current().is_root() {
+        lchown(path, Some(owner.uid), Some(owner.gid))?;
+    }
     if meta.is_symlink() {
         return Ok(());
     }
-    let mode = change(meta.permissions().mode());
-    fs::set_permissions(path, Permissions::from_mode(mode & 0o7777))?;
+    let changed = mode(meta.permissions().mode()) & 0o7777;
+    fs::set_permissions(path, Permissions::from_mode(changed))?;
     if meta.is_dir() {
         for entry in fs::read_dir(path)? {
-            change_modes(&entry?.path(), change)?;
+            change(&entry?.path(), owner, mode)?;
         }
     }
     Ok(())

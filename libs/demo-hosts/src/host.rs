@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use child_process::{KeptChild, Signal};
+use child_process::{Account, KeptChild, Signal};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{Pid, PidfdFlags, pidfd_open},
@@ -81,6 +81,10 @@ impl Host {
     /// A path of the host as this process can open it. (An absolute link on the way would lead out.)
     pub fn inside(&self, path: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root", self.first)).join(path.trim_start_matches('/'))
+    }
+
+    pub(crate) fn account(&self) -> Account {
+        self.files.account
     }
 
     /// The home directory of the account that logs in.

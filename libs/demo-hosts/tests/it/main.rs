@@ -1,5 +1,7 @@
 //! Hosts as their users meet them: by real SSH logins, and by counting from outside.
 
+mod rollout;
+
 use std::{
     env, fs,
     io::{BufRead, BufReader},
