@@ -1,0 +1,181 @@
+//! Bringing a report to the service: uploads, output, then the end, each until it is accepted.
+//!
+//! The report is on disk before the first call, so an outage or a restart delays it and nothing more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use client_kit::{ClientError, Retries};
+use contracts::ExitCategory;
+use execution_plane_api::{ArtifactUploadQuery, FinishRequest, problem_codes};
+use futures::StreamExt;
+use tokio::task::JoinHandle;
+use tokio_util::io::ReaderStream;
+use tokio_util::sync::CancellationToken;
+
+use super::active::Active;
+use super::report::{Report, Upload};
+use crate::output::OutputSink;
+use crate::output::sender::{self, Sent};
+use crate::runner::{Runner, is_not_ours};
+use crate::state::Home;
+use crate::stop::StopCause;
+
+const PATIENCE: Retries = Retries {
+    tries: u32::MAX,
+    first_pause: Duration::from_millis(100),
+    longest_pause: Duration::from_secs(3),
+};
+
+/// Output on its way.
+pub(crate) struct Sending {
+    sink: OutputSink,
+    complete: CancellationToken,
+    task: JoinHandle<Sent>,
+}
+
+impl Sending {
+    pub(crate) fn begin(runner: &Arc<Runner>, active: &Arc<Active>, sink: &OutputSink) -> Self {
+        let complete = CancellationToken::new();
+        let (runner, active) = (Runner::clone(runner), Arc::clone(active));
+        let (own, done) = (sink.clone(), complete.clone());
+        let task = tokio::spawn(async move { sender::send(runner, &active, own, done).await });
+        Self {
+            sink: sink.clone(),
+            complete,
+            task,
+        }
+    }
+
+    /// Waits until all output is durable; its last sequence.
+    async fn finish(self) -> (Sent, u64) {
+        self.complete.cancel();
+        let sent = self.task.await.unwrap_or(Sent::NotOurs);
+        (sent, self.sink.last_sequence())
+    }
+}
+
+/// Delivers `report`. Returns when the service has it, or when it is not this runner's to tell.
+pub(crate) async fn deliver(runner: &Runner, active: &Active, home: &Home, mut report: Report, sending: Sending) {
+    if active.stop.cause() == Some(StopCause::LeaseGone) {
+        sending.task.abort();
+        return;
+    }
+    if let Err(error) = home.record_report(&report) {
+        tracing::error!(attempt = %active.id, %error, "the report cannot be kept on disk; going on without");
+    }
+    failpoints::hit("runner.result.recorded");
+    if !upload_all(runner, active, &mut report).await {
+        sending.task.abort();
+        return;
+    }
+    let (sent, last_output_sequence) = sending.finish().await;
+    if sent == Sent::All {
+        finish(runner, active, report, last_output_sequence).await;
+    }
+}
+
+/// Delivers a report of an attempt that has no output.
+pub(crate) async fn finish_only(runner: &Runner, active: &Active, report: Report) {
+    finish(runner, active, report, 0).await;
+}
+
+/// False when the attempt is not ours any more.
+async fn upload_all(runner: &Runner, active: &Active, report: &mut Report) -> bool {
+    for upload in std::mem::take(&mut report.uploads) {
+        match upload_one(runner, active, &upload).await {
+            Ok(uri) => {
+                if let Some(evidence) = upload.evidence.and_then(|index| report.result.evidence.get_mut(index)) {
+                    evidence.source_ref = uri;
+                }
+            }
+            Err(error) if is_not_ours(&error) => return false,
+            Err(error) => {
+                tracing::warn!(attempt = %active.id, artifact = upload.name, %error, "an artifact was refused");
+                let message = format!("the artifact {} could not be stored: {error}", upload.name);
+                report.fail(ExitCategory::InfrastructureError, message);
+                if let Some(index) = upload.evidence {
+                    drop_evidence(report, index);
+                }
+            }
+        }
+    }
+    report
+        .result
+        .evidence
+        .retain(|evidence| !evidence.source_ref.is_empty());
+    true
+}
+
+/// Evidence whose source nobody can read proves nothing.
+fn drop_evidence(report: &mut Report, index: usize) {
+    if let Some(evidence) = report.result.evidence.get_mut(index) {
+        evidence.source_ref.clear();
+    }
+}
+
+async fn upload_one(runner: &Runner, active: &Active, upload: &Upload) -> Result<String, ClientError> {
+    let query = ArtifactUploadQuery {
+        epoch: active.epoch,
+        artifact_type: upload.artifact_type.clone(),
+        sensitivity: upload.sensitivity,
+        sha256: upload.sha256,
+        media_type: upload.media_type.clone(),
+    };
+    let mut failed = 0;
+    loop {
+        let file = upload.file.clone();
+        let opened = async move { tokio::fs::File::open(file).await.map(ReaderStream::new) };
+        let body = futures::stream::once(opened).flat_map(|opened| match opened {
+            Ok(pieces) => pieces.boxed(),
+            Err(error) => futures::stream::once(std::future::ready(Err(error))).boxed(),
+        });
+        match runner
+            .client
+            .upload_artifact(active.id, &upload.name, &query, body.boxed())
+            .await
+        {
+            Ok(artifact) => return Ok(artifact.uri),
+            Err(error) if error.is_transient() && upload.file.exists() => {
+                failed += 1;
+                tokio::time::sleep(PATIENCE.pause(failed)).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+async fn finish(runner: &Runner, active: &Active, report: Report, last_output_sequence: u64) {
+    let request = FinishRequest {
+        epoch: active.epoch,
+        last_output_sequence,
+        result: report.result,
+    };
+    let mut failed = 0;
+    loop {
+        failpoints::hit("runner.finish.before");
+        match runner.client.finish(active.id, &request).await {
+            Ok(_) => {
+                failpoints::hit("runner.finish.sent");
+                return;
+            }
+            Err(error) if is_not_ours(&error) || is_final(&error) => {
+                tracing::warn!(attempt = %active.id, %error, "the end of an attempt was not accepted; leaving it");
+                return;
+            }
+            Err(error) => {
+                failed += 1;
+                tracing::debug!(attempt = %active.id, %error, failed, "the end could not be told; trying again");
+                tokio::time::sleep(PATIENCE.pause(failed)).await;
+            }
+        }
+    }
+}
+
+/// An answer that trying again cannot change.
+fn is_final(error: &ClientError) -> bool {
+    error
+        .status()
+        .is_some_and(|status| (400..500).contains(&status) && !matches!(status, 401 | 408 | 429))
+        && error.code() != Some(problem_codes::OUTPUT_INCOMPLETE)
+}

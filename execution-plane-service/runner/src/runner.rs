@@ -1,0 +1,348 @@
+//! The runner as a whole: enrols, pulls leases, renews them, ends what it may not run any longer.
+//!
+//! Invariants: one outstanding pull at a time, and a session is only renewed between two pulls, after
+//! one that was answered, so that no granted lease can fall between sessions; a lease is counted from
+//! the moment a request was sent; the runner never starts an attempt that it has in hand already.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::Utc;
+use client_kit::{Client, ClientError, Retries};
+use execution_plane_api::runner_client::RunnerClient;
+use execution_plane_api::{
+    Lease, LeasePullRequest, LeaseRenewRequest, RenewOutcome, RunnerRegistration, RunnerSession, problem_codes,
+};
+use identity::{BearerToken, RotatingToken};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::attempt::{Active, Registry, drive, recover};
+use crate::config::{Config, Deps};
+use crate::jobs::context::Tools;
+use crate::state::{StateDirectory, StateError};
+use crate::stop::StopCause;
+
+/// How long a pull waits for a lease.
+const PULL_WAIT_SECONDS: u32 = 20;
+/// After a shutdown, how long reports may take to be accepted; what is left goes with the next start.
+const LAST_WORDS: Duration = Duration::from_secs(15);
+const PATIENCE: Retries = Retries {
+    tries: u32::MAX,
+    first_pause: Duration::from_millis(100),
+    longest_pause: Duration::from_secs(3),
+};
+
+/// Why a runner ends on its own.
+#[derive(Debug, thiserror::Error)]
+pub enum RunnerError {
+    #[error("the address of the service cannot be used")]
+    Client(#[source] ClientError),
+    #[error("the service refuses this runner: {0}")]
+    Refused(#[source] ClientError),
+    #[error("another runner took over the name {0:?}; this one has ended its jobs")]
+    Superseded(String),
+    #[error("this runner gives no isolation at all; name at least one")]
+    NoIsolation,
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error("an HTTP client cannot be made")]
+    Http(#[source] reqwest::Error),
+}
+
+/// Everything that the parts of a runner share. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Runner {
+    pub(crate) config: Arc<Config>,
+    pub(crate) deps: Deps,
+    pub(crate) tools: Arc<Tools>,
+    pub(crate) state: Arc<StateDirectory>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) client: RunnerClient,
+    tokens: Arc<RotatingToken>,
+}
+
+/// The terms of the present session, and when to ask for the next.
+struct Session {
+    lease: Duration,
+    rotate_at: Instant,
+}
+
+impl Session {
+    fn of(session: &RunnerSession) -> Self {
+        let valid = (session.expires_at - Utc::now()).to_std().unwrap_or_default();
+        Self {
+            lease: Duration::try_from_secs_f64(session.lease_seconds).unwrap_or(Duration::from_secs(30)),
+            rotate_at: Instant::now() + valid.mul_f64(0.66),
+        }
+    }
+
+    /// How long before its deadline a lease that was not renewed ends its job.
+    fn margin(&self) -> Duration {
+        (self.lease / 3).min(Duration::from_secs(5))
+    }
+}
+
+/// Runs a runner until `shutdown` is asked for, then hands back what it has.
+///
+/// # Errors
+/// [`RunnerError`] when it cannot begin, is refused, or another takes its place.
+pub async fn run(config: Config, deps: Deps, shutdown: CancellationToken) -> Result<(), RunnerError> {
+    failpoints::declare(crate::FAILPOINTS);
+    if deps.isolation.is_empty() {
+        return Err(RunnerError::NoIsolation);
+    }
+    let tokens = Arc::new(RotatingToken::new(deps.enrolment_token.clone()));
+    let source: Arc<dyn identity::TokenSource> = Arc::clone(&tokens) as _;
+    let client = Client::new(&config.service_url, Some(source)).map_err(RunnerError::Client)?;
+    let runner = Arc::new(Runner {
+        tools: Arc::new(Tools::of(&config).map_err(RunnerError::Http)?),
+        state: Arc::new(StateDirectory::open(&config.state_directory)?),
+        registry: Arc::default(),
+        client: RunnerClient::new(client),
+        config: Arc::new(config),
+        deps,
+        tokens,
+    });
+    let left = runner.state.left_behind()?;
+    let Some(session) = runner.enrol(&shutdown).await? else {
+        return Ok(());
+    };
+    for left in left {
+        let active = recover::take_in_hand(&left);
+        runner.registry.add(&active);
+        tokio::spawn(recover::recover(Arc::clone(&runner), active, left));
+    }
+    let (lease, margin) = (session.lease, session.margin());
+    // Renewing goes on while a shutdown waits for jobs; it ends with this function.
+    let renewing = tokio::spawn(Arc::clone(&runner).renew(lease));
+    let watching = tokio::spawn(Arc::clone(&runner).watch_leases(margin));
+    let pulled = runner.pull(session, &shutdown).await;
+    if pulled.is_ok() {
+        runner.hand_back().await;
+    } else {
+        runner.registry.stop_all(StopCause::LeaseGone);
+        drop(tokio::time::timeout(LAST_WORDS, runner.registry.until(|count| count == 0)).await);
+    }
+    renewing.abort();
+    watching.abort();
+    pulled
+}
+
+/// The service says that the attempt is not this runner's, in whatever words.
+pub(crate) fn is_not_ours(error: &ClientError) -> bool {
+    matches!(
+        error.code(),
+        Some(problem_codes::STALE_EPOCH | problem_codes::ATTEMPT_FINISHED)
+    ) || error.status() == Some(404)
+}
+
+impl Runner {
+    fn registration(&self) -> RunnerRegistration {
+        RunnerRegistration {
+            name: self.config.name.clone(),
+            pools: self.config.pools.clone(),
+            labels: self.config.labels.clone(),
+            job_types: self.config.job_types(),
+            isolation: self.deps.grades(),
+            capacity: self.config.capacity,
+            environments: self.config.environments.clone(),
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        }
+    }
+
+    /// Opens the first session, however long the service is away; None when a shutdown comes first.
+    async fn enrol(&self, shutdown: &CancellationToken) -> Result<Option<Session>, RunnerError> {
+        let saved = self.state.session();
+        let mut failed = 0;
+        let mut second_try = saved.map(|saved| BearerToken::new(saved.token));
+        loop {
+            let answer = tokio::select! {
+                () = shutdown.cancelled() => return Ok(None),
+                answer = self.open_session() => answer,
+            };
+            match answer {
+                Ok(session) => return Ok(Some(session)),
+                // The enrolment token may be used up; the last session's token may not.
+                Err(error) if error.status() == Some(401) && second_try.is_some() => {
+                    if let Some(token) = second_try.take() {
+                        self.tokens.replace(token);
+                    }
+                }
+                Err(error) if error.is_transient() => {
+                    failed += 1;
+                    tracing::info!(%error, failed, "the service cannot be reached yet");
+                    tokio::select! {
+                        () = shutdown.cancelled() => return Ok(None),
+                        () = tokio::time::sleep(PATIENCE.pause(failed)) => {}
+                    }
+                }
+                Err(error) => return Err(RunnerError::Refused(error)),
+            }
+        }
+    }
+
+    async fn open_session(&self) -> Result<Session, ClientError> {
+        let session = self.client.open_session(&self.registration()).await?;
+        self.tokens.replace(BearerToken::new(session.token.clone()));
+        if let Err(error) = self.state.save_session(&session.token) {
+            tracing::warn!(%error, "the session cannot be kept; a restart will need the enrolment token");
+        }
+        tracing::info!(runner = %session.runner_id, session = session.session, "enrolled");
+        Ok(Session::of(&session))
+    }
+
+    /// Pulls leases until a shutdown.
+    async fn pull(self: &Arc<Self>, mut session: Session, shutdown: &CancellationToken) -> Result<(), RunnerError> {
+        let capacity = self.config.capacity as usize;
+        let mut failed = 0;
+        loop {
+            tokio::select! {
+                () = shutdown.cancelled() => return Ok(()),
+                () = self.registry.until(|count| count < capacity) => {}
+            }
+            let free = capacity.saturating_sub(self.registry.count());
+            let sent = Instant::now();
+            let answer = tokio::select! {
+                () = shutdown.cancelled() => return Ok(()),
+                answer = self.pull_once(free, PULL_WAIT_SECONDS) => answer,
+            };
+            match answer {
+                Ok(leases) => {
+                    failed = 0;
+                    self.take(leases, sent);
+                    if Instant::now() >= session.rotate_at
+                        && let Ok(next) = self.open_session().await
+                    {
+                        session = next;
+                    }
+                }
+                Err(error) if error.code() == Some(problem_codes::SESSION_SUPERSEDED) => {
+                    return Err(RunnerError::Superseded(self.config.name.clone()));
+                }
+                Err(error) if error.status() == Some(401) => {
+                    self.tokens.replace(self.deps.enrolment_token.clone());
+                    session = self.open_session().await.map_err(RunnerError::Refused)?;
+                }
+                Err(error) => {
+                    failed += 1;
+                    tracing::info!(%error, failed, "no answer to a pull; trying again");
+                    tokio::select! {
+                        () = shutdown.cancelled() => return Ok(()),
+                        () = tokio::time::sleep(PATIENCE.pause(failed)) => {}
+                    }
+                }
+            }
+        }
+    }
+
+    async fn pull_once(&self, free: usize, wait_seconds: u32) -> Result<Vec<Lease>, ClientError> {
+        let free_slots = u32::try_from(free).unwrap_or(u32::MAX);
+        let request = LeasePullRequest {
+            free_slots,
+            held: self.registry.held(),
+            wait_seconds,
+        };
+        let answer = self.client.pull(&request).await?;
+        for id in answer.gone {
+            if let Some(active) = self.registry.get(id) {
+                active.stop.ask(StopCause::LeaseGone);
+            }
+        }
+        Ok(answer.leases)
+    }
+
+    /// Takes leases in hand; one that is already there was sent again and is left as it is.
+    fn take(self: &Arc<Self>, leases: Vec<Lease>, sent: Instant) {
+        for lease in leases {
+            failpoints::hit("runner.lease.received");
+            let left = Duration::try_from_secs_f64(lease.deadline_in_seconds).unwrap_or_default();
+            let active = Arc::new(Active::new(lease.attempt_id, lease.epoch, Some(sent + left)));
+            if self.registry.add(&active) {
+                tokio::spawn(drive::drive(Arc::clone(self), active, lease, Utc::now()));
+            }
+        }
+    }
+
+    /// Renews all leases, for ever.
+    async fn renew(self: Arc<Self>, lease: Duration) {
+        let third = lease / 3;
+        let wait_seconds = u32::try_from(third.as_secs()).unwrap_or(u32::MAX);
+        let patience = third.max(Duration::from_millis(500));
+        let mut failed = 0;
+        loop {
+            self.registry.until(|count| count > 0).await;
+            let request = LeaseRenewRequest {
+                held: self.registry.held(),
+                wait_seconds,
+            };
+            let sent = Instant::now();
+            match self.client.renew(&request, patience).await {
+                Ok(answer) => {
+                    failed = 0;
+                    for renewed in answer.leases {
+                        let Some(active) = self.registry.get(renewed.attempt_id) else {
+                            continue;
+                        };
+                        self.apply(&active, renewed.outcome, renewed.deadline_in_seconds, sent);
+                    }
+                    // A wait of whole seconds may be none at all; then the pause is here.
+                    let pause = if wait_seconds == 0 {
+                        third
+                    } else {
+                        Duration::from_millis(20)
+                    };
+                    tokio::time::sleep(pause).await;
+                }
+                Err(error) => {
+                    failed += 1;
+                    tracing::info!(%error, failed, "leases could not be renewed; trying again");
+                    tokio::time::sleep(PATIENCE.pause(failed).min(third / 2)).await;
+                }
+            }
+        }
+    }
+
+    fn apply(&self, active: &Active, outcome: RenewOutcome, deadline_in_seconds: Option<f64>, sent: Instant) {
+        if let Some(left) = deadline_in_seconds.and_then(|left| Duration::try_from_secs_f64(left).ok()) {
+            active.renewed(sent + left);
+        }
+        match outcome {
+            RenewOutcome::Ok => {}
+            RenewOutcome::CancelRequested => active.cancel(),
+            RenewOutcome::Gone => active.stop.ask(StopCause::LeaseGone),
+        }
+    }
+
+    /// Ends jobs whose lease runs out, by this machine's monotonic clock alone.
+    async fn watch_leases(self: Arc<Self>, margin: Duration) {
+        loop {
+            let next = self.registry.end_lapsed(Instant::now(), margin);
+            tokio::time::sleep(next.max(Duration::from_millis(10))).await;
+        }
+    }
+
+    /// A shutdown: what has not begun goes back at once, what runs gets time to end, then is ended.
+    async fn hand_back(self: &Arc<Self>) {
+        // An answer may have been on its way when the last pull was given up.
+        let sent = Instant::now();
+        if let Ok(leases) = self.pull_once(0, 0).await {
+            self.take(leases, sent);
+        }
+        for active in self.registry.list() {
+            if active.begun.at().is_none() {
+                active.stop.ask(StopCause::ShutDown);
+            }
+        }
+        let empty = || self.registry.until(|count| count == 0);
+        if tokio::time::timeout(self.config.drain(), empty()).await.is_err() {
+            self.registry.stop_all(StopCause::ShutDown);
+            if tokio::time::timeout(LAST_WORDS, empty()).await.is_err() {
+                tracing::warn!(
+                    left = self.registry.count(),
+                    "ended with reports that the service has not accepted yet"
+                );
+            }
+        }
+    }
+}
