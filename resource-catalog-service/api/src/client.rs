@@ -256,12 +256,15 @@ impl Client {
         self.0.post("/v1/validations").body(request).repeatable().json().await
     }
 
-    /// Lets go of every finalizer of an operation.
+    /// Lets go of every finalizer of an operation. One that holds none (any more) is as good.
     ///
     /// # Errors
     /// No answer, or a refusal.
     pub async fn release_finalizers(&self, operation_id: OperationId) -> Result<(), ClientError> {
-        self.0.delete(&format!("/v1/finalizers/{operation_id}")).done().await
+        match self.0.delete(&format!("/v1/finalizers/{operation_id}")).done().await {
+            Err(error) if error.status() == Some(404) => Ok(()),
+            other => other,
+        }
     }
 
     /// Events after a revision, waiting for some as long as asked.
@@ -302,7 +305,12 @@ impl Client {
             let events = client.events(&path, last_event_id, "");
             futures::pin_mut!(events);
             while let Some(event) = events.next().await {
-                yield event.and_then(|event| event.json());
+                yield event.and_then(|event| {
+                    if event.event == "problem" {
+                        return Err(ClientError::Problem(Box::new(event.json()?)));
+                    }
+                    event.json()
+                });
             }
         }
     }

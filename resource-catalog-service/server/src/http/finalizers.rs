@@ -8,7 +8,7 @@ use kernel::id::OperationId;
 use crate::catalog::Catalog;
 use crate::store::{StoreError, finalizers};
 
-/// Lets go of everything that an operation holds. Nothing happens when it holds nothing.
+/// Lets go of everything that an operation holds; 404 when it holds nothing.
 #[utoipa::path(
     delete,
     path = "/v1/finalizers/{operation_id}",
@@ -24,7 +24,9 @@ pub async fn delete_finalizers(
     let organization = caller.organization;
     let transaction = catalog.database().begin(organization).await;
     let mut transaction = transaction.map_err(StoreError::from)?;
-    finalizers::release(&mut transaction, organization, operation).await?;
+    if finalizers::release(&mut transaction, organization, operation).await? == 0 {
+        return Err(Problem::not_found(format_args!("finalizer of operation {operation}")));
+    }
     failpoints::hit("catalog.finalizers.before_commit");
     transaction.commit().await.map_err(StoreError::from)?;
     failpoints::hit("catalog.finalizers.after_commit");

@@ -1,0 +1,14 @@
+//! The catalog as a service: over HTTP, on a real PostgreSQL.
+
+mod capabilities;
+mod concurrency;
+mod contract;
+mod definitions;
+mod events;
+mod harness;
+mod listing;
+mod resources;
+mod schema;
+mod tenancy;
+mod updates;
+mod validations;
