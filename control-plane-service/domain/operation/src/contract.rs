@@ -124,11 +124,11 @@ fn holds(job: &Job, targets: &[ResourceId], result: &ExecutionResult) -> Result<
         .outputs
         .as_ref()
         .and_then(|outputs| outputs.get("targets_executed"));
-    if let Some(executed) = executed.and_then(serde_json::Value::as_u64) {
-        if executed != targets.len() as u64 {
-            let message = format!("ran on {executed} of {} targets", targets.len());
-            return Err((NodeReason::NoTargets, message));
-        }
+    if let Some(executed) = executed.and_then(serde_json::Value::as_u64)
+        && executed != targets.len() as u64
+    {
+        let message = format!("ran on {executed} of {} targets", targets.len());
+        return Err((NodeReason::NoTargets, message));
     }
     for name in &job.output_contract.artifacts {
         if !result
@@ -163,10 +163,10 @@ pub(crate) fn evidence_holds(names: &[String], targets: &[ResourceId], evidence:
             return Err(format!("evidence {name} is missing"));
         }
         let speaks_of = |id: &ResourceId| of_name().any(|evidence| evidence.resource_id.as_ref() == Some(id));
-        if of_name().any(|evidence| evidence.resource_id.is_some()) {
-            if let Some(unseen) = targets.iter().find(|target| !speaks_of(target)) {
-                return Err(format!("evidence {name} is missing for {unseen}"));
-            }
+        if of_name().any(|evidence| evidence.resource_id.is_some())
+            && let Some(unseen) = targets.iter().find(|target| !speaks_of(target))
+        {
+            return Err(format!("evidence {name} is missing for {unseen}"));
         }
     }
     Ok(())

@@ -38,5 +38,9 @@ pub use expression::{ExpressionError, Expressions, NodeOutputs};
 pub use id::{ClaimRequestId, EffectId, GateId, IdSource, InterventionId};
 pub use index::{IndexError, PlanIndex};
 pub use input::{BindingFound, Blocker, Input, UpdateOutcome, ValidatedBinding};
+pub use row::{
+    AttemptRow, BindingRow, CancelProgress, ClaimsState, CommandRow, Failure, GateRow, Moved, NodeRunRow, NodeWait,
+    OperationRow, Progress, Rows, RunFailure, RunRow, UpdateRow, ValidationState,
+};
 pub use state::{NewOperation, OperationState, RestoreError};
 pub use status::{AttemptState, GateState, NodeReason, NodeState, OperationStatus, RunEnd, UpdateState, accept_of};

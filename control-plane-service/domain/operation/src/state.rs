@@ -432,11 +432,13 @@ impl OperationState {
     /// Adds a node's row to, or takes it from, the counts and timers.
     pub(crate) fn count(&mut self, ix: NodeIx, add: bool) {
         let row = &self.cells[ix].row;
-        let mut delta = Counts::default();
-        delta.open = usize::from(!row.state.is_end());
-        delta.live = usize::from(row.state.is_live());
-        delta.unresolved = usize::from(row.state == NodeState::Unresolved);
-        delta.bad = usize::from(is_bad(row.state));
+        let mut delta = Counts {
+            open: usize::from(!row.state.is_end()),
+            live: usize::from(row.state.is_live()),
+            unresolved: usize::from(row.state == NodeState::Unresolved),
+            bad: usize::from(is_bad(row.state)),
+            ..Counts::default()
+        };
         let mut timer = None;
         match &row.wait {
             Some(NodeWait::Gate { expires_at, .. }) => {

@@ -318,16 +318,18 @@ impl Decider<'_> {
     fn failed_attempt(&mut self, ix: NodeIx, failure: Failure, again: bool) {
         let plan = std::sync::Arc::clone(&self.state.plan);
         let made = self.state.cells[ix].row.attempts;
-        if let NodeKind::Job(job) = &plan.node(ix).action {
-            if again && made < job.retry.max_attempts && !self.state.winding_down() {
-                let at = self.now + self.backoff(&job.retry, made);
-                return self.change(ix, |row| {
-                    row.state = NodeState::Waiting;
-                    row.reason = Some(NodeReason::Backoff);
-                    row.message = Some(failure.message.clone());
-                    row.wait = Some(NodeWait::Retry { at, failure });
-                });
-            }
+        if let NodeKind::Job(job) = &plan.node(ix).action
+            && again
+            && made < job.retry.max_attempts
+            && !self.state.winding_down()
+        {
+            let at = self.now + self.backoff(&job.retry, made);
+            return self.change(ix, |row| {
+                row.state = NodeState::Waiting;
+                row.reason = Some(NodeReason::Backoff);
+                row.message = Some(failure.message.clone());
+                row.wait = Some(NodeWait::Retry { at, failure });
+            });
         }
         self.fail(ix, failure);
     }

@@ -64,10 +64,10 @@ impl Decider<'_> {
     }
 
     pub(super) fn bindings_validated(&mut self, asked: EffectId, found: &[ValidatedBinding]) {
-        if let ValidationState::Asked { request, .. } = self.state.operation.progress.validation {
-            if request == asked {
-                return self.run_validated(found);
-            }
+        if let ValidationState::Asked { request, .. } = self.state.operation.progress.validation
+            && request == asked
+        {
+            return self.run_validated(found);
         }
         if let Some(ix) = self.waiting_for(asked) {
             self.node_validated(ix, found);
@@ -167,15 +167,15 @@ impl Decider<'_> {
 
     pub(super) fn catalog_unreachable(&mut self, asked: EffectId, detail: &str) {
         let progress = &mut self.state.operation.progress;
-        if let ValidationState::Asked { request, failures } = progress.validation {
-            if request == asked {
-                progress.validation = ValidationState::Again {
-                    at: self.now + patience(failures),
-                    failures: failures + 1,
-                };
-                let detail = detail.to_owned();
-                return self.event(EventKind::CatalogUnreachable { detail });
-            }
+        if let ValidationState::Asked { request, failures } = progress.validation
+            && request == asked
+        {
+            progress.validation = ValidationState::Again {
+                at: self.now + patience(failures),
+                failures: failures + 1,
+            };
+            let detail = detail.to_owned();
+            return self.event(EventKind::CatalogUnreachable { detail });
         }
         let Some(ix) = self.waiting_for(asked) else { return };
         if let Some(NodeWait::Validation { failures, .. }) = self.state.cells[ix].row.wait {

@@ -90,11 +90,11 @@ impl Decider<'_> {
     /// Lets go of what is held or queued for.
     pub(super) fn drop_claims(&mut self) {
         let claims = core::mem::take(&mut self.state.operation.progress.claims);
-        if let ClaimsState::Wanted { request, .. } | ClaimsState::Held { request, .. } = claims {
-            if !self.state.plan.plan().claims.is_empty() {
-                self.record.steps.push(Change::ClaimsReleased { request });
-                self.event(EventKind::ClaimsReleased);
-            }
+        if let ClaimsState::Wanted { request, .. } | ClaimsState::Held { request, .. } = claims
+            && !self.state.plan.plan().claims.is_empty()
+        {
+            self.record.steps.push(Change::ClaimsReleased { request });
+            self.event(EventKind::ClaimsReleased);
         }
     }
 }

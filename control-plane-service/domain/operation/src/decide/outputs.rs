@@ -52,10 +52,10 @@ impl<'a> View<'a> {
 
 impl NodeOutputs for View<'_> {
     fn output(&self, template_node: &str) -> Option<Value> {
-        if let Some(item) = &self.state.plan.node(self.ix).item {
-            if let Some(ix) = self.before(&format!("{template_node}[{}]", item.key)) {
-                return Some(told(&self.state.cells[ix].row));
-            }
+        if let Some(item) = &self.state.plan.node(self.ix).item
+            && let Some(ix) = self.before(&format!("{template_node}[{}]", item.key))
+        {
+            return Some(told(&self.state.cells[ix].row));
         }
         let ix = self.before(template_node)?;
         Some(match self.state.plan.node(ix).action {

@@ -13,10 +13,11 @@ impl Decider<'_> {
         if self.state.operation.status.is_end() {
             return;
         }
-        if let ValidationState::Again { at, failures } = self.state.operation.progress.validation {
-            if at <= self.now && !self.state.winding_down() {
-                self.ask_bindings(failures);
-            }
+        if let ValidationState::Again { at, failures } = self.state.operation.progress.validation
+            && at <= self.now
+            && !self.state.winding_down()
+        {
+            self.ask_bindings(failures);
         }
         while let Some((at, ix)) = self.state.timers.first().copied() {
             if at > self.now {

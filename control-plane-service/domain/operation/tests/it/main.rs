@@ -1,0 +1,19 @@
+//! What deciding an operation must come to, as scenarios, as an exhaustive table, and as a model under
+//! random plans, answers, repeats, delays, crashes and commands.
+
+mod cancelling;
+mod carrying_on;
+mod claiming;
+mod completion;
+mod expressions;
+mod gates;
+mod invariants;
+mod order;
+mod plans;
+mod random;
+mod scale;
+mod starting;
+mod store;
+mod table;
+mod updates;
+mod world;
