@@ -116,12 +116,14 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-/// Answers without a handler. A bounded part of the body is read first: a sender that is cut off
-/// midway would see a broken connection instead of the answer.
+/// Answers without a handler. A body of bounded size is read first: a sender that is cut off midway
+/// would see a broken connection instead of the answer.
 async fn refuse(problem: Problem, request: Request) -> Response {
     let oversized = problem.status == 413;
-    let mut body = Limited::new(request.into_body(), DRAINED);
-    while let Some(Ok(_)) = body.frame().await {}
+    if declared_length(request.headers()).is_none_or(|length| length <= DRAINED as u64) {
+        let mut body = Limited::new(request.into_body(), DRAINED);
+        while let Some(Ok(_)) = body.frame().await {}
+    }
     let mut response = problem.into_response();
     if oversized {
         response

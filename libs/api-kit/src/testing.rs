@@ -1,1 +1,119 @@
+//! Holds a live server against its OpenAPI document: every operation is tried with what it must
+//! refuse, and every refusal must be a problem of the right kind.
+//!
+//! Nothing the walker sends is a valid write, so it may run against a server in use by a test.
 
+mod checks;
+mod document;
+mod probe;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{TimeDelta, Utc};
+use identity::{Minter, Role};
+use kernel::id::OrganizationId;
+use utoipa::openapi::OpenApi;
+
+use document::Operation;
+use probe::Probe;
+
+/// What the walker needs to know beyond the document.
+pub struct Walk {
+    pub(crate) base_url: String,
+    pub(crate) minter: Minter,
+    pub(crate) organization: OrganizationId,
+    pub(crate) objects: BTreeMap<String, String>,
+    pub(crate) open_bodies: BTreeSet<String>,
+}
+
+/// What the walk found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Walked {
+    /// How many answers were checked.
+    pub checks: usize,
+    /// What was wrong, each with its operation; empty when all rules hold.
+    pub faults: Vec<String>,
+}
+
+impl Walk {
+    /// Walks the server at `base_url` (`http://host:port`). `minter` signs with a key that the
+    /// server trusts as issuer; `organization` owns the objects.
+    #[must_use]
+    pub fn new(base_url: impl Into<String>, minter: Minter, organization: OrganizationId) -> Self {
+        Self {
+            base_url: base_url.into(),
+            minter,
+            organization,
+            objects: BTreeMap::new(),
+            open_bodies: BTreeSet::new(),
+        }
+    }
+
+    /// Names a real object of the organization: the path for a template, like
+    /// `("/v1/notes/{id}", "/v1/notes/7")`. Its `GET` must answer, and must be 404 for others.
+    #[must_use]
+    pub fn object(mut self, template: impl Into<String>, path: impl Into<String>) -> Self {
+        self.objects.insert(template.into(), path.into());
+        self
+    }
+
+    /// Says that an operation (`"POST /v1/notes"`) takes a body of open form, in which no field is
+    /// unknown.
+    #[must_use]
+    pub fn open_body(mut self, operation: impl Into<String>) -> Self {
+        self.open_bodies.insert(operation.into());
+        self
+    }
+
+    /// Tries every operation of `document`.
+    ///
+    /// # Panics
+    /// When the document cannot be written as JSON, or the server does not answer at all.
+    pub async fn run(self, document: &OpenApi) -> Walked {
+        let document = serde_json::to_value(document).expect("an OpenAPI document is JSON");
+        let operations = document::operations(&document);
+        let mut probe = Probe::new(&self.base_url);
+        for operation in &operations {
+            checks::operation(&mut probe, &self, operation).await;
+        }
+        checks::paths(&mut probe, &self, &operations).await;
+        probe.finish()
+    }
+
+    /// A token with `roles` in the objects' organization.
+    pub(crate) fn token(&self, roles: &[Role]) -> String {
+        self.mint(roles, self.organization)
+    }
+
+    /// A token with `roles` in another organization.
+    pub(crate) fn stranger(&self, roles: &[Role]) -> String {
+        self.mint(roles, OrganizationId::new_v7())
+    }
+
+    fn mint(&self, roles: &[Role], organization: OrganizationId) -> String {
+        let subject = match roles {
+            [Role::Runner] => format!("runner:{}", uuid::Uuid::now_v7()),
+            [Role::Service] => "service:walker".to_owned(),
+            _ => "person:walker".to_owned(),
+        };
+        let token = self
+            .minter
+            .mint(
+                &subject,
+                organization,
+                roles.to_vec(),
+                TimeDelta::minutes(10),
+                Utc::now(),
+            )
+            .expect("the walker's key signs");
+        token.expose().to_owned()
+    }
+
+    /// The path to try an operation at: a real object's, else one that fits the template.
+    fn path(&self, operation: &Operation) -> String {
+        match self.objects.get(&operation.template) {
+            Some(path) => path.clone(),
+            None => operation.some_path(),
+        }
+    }
+}
