@@ -1,14 +1,12 @@
 use chrono::{DateTime, Utc};
-use kernel::Sha256Digest;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// A command, allowed or refused: who, what, on what, with which result. Entries are hash-linked.
+/// A command, allowed or refused: who, what, on what, with which result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AuditEntry {
     pub id: Uuid,
-    pub revision: i64,
     pub occurred_at: DateTime<Utc>,
     pub actor: String,
     /// For example `operation.create`, `gate.decide`.
@@ -17,13 +15,10 @@ pub struct AuditEntry {
     pub allowed: bool,
     /// `accepted`, or the code of the problem it was refused with.
     pub result: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     #[schema(value_type = Object)]
     pub detail: serde_json::Value,
-    /// Over the previous entry's digest and this entry.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub digest: Option<Sha256Digest>,
 }
 
 /// A page of audit entries, oldest first.

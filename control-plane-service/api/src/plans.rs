@@ -4,7 +4,7 @@ use kernel::Sha256Digest;
 use kernel::id::{OperationId, PlanId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 /// `POST /v1/plans`: carry out this template with these parameters, as a preview. Calls nobody.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -18,6 +18,15 @@ pub struct PlanRequest {
     #[serde(default)]
     #[schema(value_type = Object)]
     pub parameters: Map<String, Value>,
+}
+
+/// The query of `POST /v1/plans`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct PreviewQuery {
+    /// Wait until the copy of the catalog knows this resource at this version: `RESOURCE@VERSION`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_for: Option<String>,
 }
 
 /// A stored plan with its advice.

@@ -1,12 +1,12 @@
 use chrono::{DateTime, Utc};
-use kernel::ResourceId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 /// A resource whose events are set aside because one of them could not be applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ParkedResource {
-    pub resource_id: ResourceId,
+    /// The resource's id; of a fact that names none, `revision N`.
+    pub resource_id: String,
     pub revision: i64,
     pub problem: String,
     pub since: DateTime<Utc>,

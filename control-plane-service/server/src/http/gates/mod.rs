@@ -1,0 +1,4 @@
+//! `/v1/operations/{operation_id}/gates`.
+
+pub mod decide;
+pub mod list;

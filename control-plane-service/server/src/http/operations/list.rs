@@ -1,0 +1,85 @@
+use api_kit::{Caller, Cursor, FieldError, Limit, Problem, StrictQuery, database_problem, internal_problem};
+use axum::Json;
+use axum::extract::State;
+use control_plane_api::{ListOperationsQuery, OperationPage};
+use kernel::id::OperationId;
+
+use crate::http::App;
+use crate::http::fault::of_store;
+use crate::read::operations::{Filter, page};
+
+/// A page of operations, newest first.
+#[utoipa::path(get, path = "/v1/operations", tag = "operations", params(ListOperationsQuery),
+    responses((status = 200, body = OperationPage)))]
+pub async fn list_operations(
+    caller: Caller,
+    state: State<App>,
+    query: StrictQuery<ListOperationsQuery>,
+) -> Result<Json<OperationPage>, Problem> {
+    let StrictQuery(query) = query;
+    let key = (
+        "operations",
+        caller.organization,
+        query.state,
+        &query.template,
+        &query.environment,
+        &query.selector,
+    );
+    let before: Option<OperationId> = query
+        .cursor
+        .as_deref()
+        .map(|text| Cursor::decode(&key, text))
+        .transpose()?;
+    let limit = limit(query.limit)? as usize;
+    let filter = filter(&query)?;
+    // Read before the page: what changes after it is in the feed beyond this revision.
+    let revision = state.feed.head().await.map_err(|error| internal_problem(&error))?;
+    let mut tx = state
+        .read(caller.organization)
+        .await
+        .map_err(|error| database_problem(&error))?;
+    let mut items = page(&mut tx, &filter, before, limit + 1).await.map_err(of_store)?;
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next_cursor = items.last().filter(|_| more).map(|last| Cursor::encode(&key, last.id));
+    Ok(Json(OperationPage {
+        items,
+        next_cursor,
+        revision,
+    }))
+}
+
+/// How many items a page has: a number outside 1 to 1,000 is refused, not bent.
+pub fn limit(asked: Option<u32>) -> Result<u32, Problem> {
+    match asked {
+        None => Ok(Limit::default().get()),
+        Some(limit) if (1..=Limit::MAX).contains(&limit) => Ok(limit),
+        Some(limit) => Err(Problem::invalid([FieldError::new(
+            "/limit",
+            "out_of_range",
+            format!("{limit} is not a number from 1 to {}", Limit::MAX),
+        )])),
+    }
+}
+
+fn filter(query: &ListOperationsQuery) -> Result<Filter, Problem> {
+    let invalid = |pointer: &str, detail: String| Problem::invalid([FieldError::new(pointer, "invalid", detail)]);
+    let (pack, template) = match query.template.as_deref().map(|text| text.split_once('/')) {
+        None => (None, None),
+        Some(Some((pack, template))) => (Some(pack.to_owned()), Some(template.to_owned())),
+        Some(None) => return Err(invalid("/template", "a template is named PACK/TEMPLATE".to_owned())),
+    };
+    let selector = query
+        .selector
+        .as_deref()
+        .map(kernel::Selector::parse)
+        .transpose()
+        .map_err(|error| invalid("/selector", error.to_string()))?;
+    Ok(Filter {
+        state: query.state,
+        pack,
+        template,
+        environment: query.environment.clone(),
+        selector,
+    })
+}
