@@ -36,6 +36,8 @@ pub enum Command {
     Up(Up),
     /// Run one service from a config file.
     Serve(Serve),
+    /// Run the private PostgreSQL of a data directory, and write the config files of all roles.
+    Database(Database),
     /// Run one runner from a config file.
     Runner(Runner),
     /// Check a config file and name every fault.
@@ -47,6 +49,8 @@ pub enum Command {
     Describe(Describe),
     /// Register what YAML files describe: types, capability definitions, resources.
     Apply(Apply),
+    /// Say that a resource was seen to provide a capability, with what showed it.
+    Observe(Observe),
     /// Scenario packs.
     #[command(subcommand)]
     Pack(PackCommand),
@@ -87,6 +91,9 @@ pub enum Command {
     Demo(Demo),
     /// What each exit code means.
     ExitCodes,
+    /// The named places at which tests kill a process.
+    #[command(hide = true)]
+    Failpoints,
 }
 
 #[derive(Debug, Args)]
@@ -100,6 +107,9 @@ pub struct Up {
     /// Do not start a runner.
     #[arg(long)]
     pub no_runner: bool,
+    /// Where `ansible-playbook` is, when it is not on the PATH.
+    #[arg(long, value_name = "DIR", env = "PLATFORM_ANSIBLE_DIR")]
+    pub ansible: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -115,6 +125,19 @@ pub struct Serve {
     pub service: Service,
     #[arg(long, value_name = "FILE")]
     pub config: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub struct Database {
+    /// Where everything is kept.
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// First of the three consecutive ports that the config files give the services; 0 takes free ones.
+    #[arg(long, default_value_t = 7300)]
+    pub port: u16,
+    /// Where `ansible-playbook` is, when it is not on the PATH.
+    #[arg(long, value_name = "DIR", env = "PLATFORM_ANSIBLE_DIR")]
+    pub ansible: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -136,7 +159,7 @@ pub enum ConfigCommand {
 
 #[derive(Debug, Args)]
 pub struct Get {
-    /// resources, resource-types, capabilities, packs, plans, operations, gates, claims, attempts, runners, projections.
+    /// resources, resource-types, capabilities, packs, operations, node-runs, gates, claims, attempts, runners, projections.
     pub kind: String,
     /// One of them.
     pub name: Option<String>,
@@ -171,6 +194,21 @@ pub struct Apply {
     /// File or directory; may be repeated.
     #[arg(short, long, value_name = "PATH", required = true)]
     pub file: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Observe {
+    pub resource: String,
+    pub capability: String,
+    /// An attribute of the capability: NAME=VALUE.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// What showed it, for people: a command, a URL, a ticket.
+    #[arg(long)]
+    pub source: String,
+    /// A file with what was seen; its digest goes into the evidence.
+    #[arg(long, value_name = "FILE")]
+    pub seen: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -366,6 +404,12 @@ pub enum SecretCommand {
 
 #[derive(Debug, Args)]
 pub struct Demo {
+    /// The directory that holds `packs` and `examples`.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub source: PathBuf,
+    /// Where `ansible-playbook` is, when it is not on the PATH.
+    #[arg(long, value_name = "DIR", env = "PLATFORM_ANSIBLE_DIR")]
+    pub ansible: Option<PathBuf>,
     /// Keep everything under this directory instead of a temporary one.
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,

@@ -40,6 +40,10 @@ pub fn file_in(data: &Path) -> PathBuf {
 
 /// The data directory that `platform up` uses when none is named.
 pub fn default_data_dir() -> PathBuf {
+    // PostgreSQL does not run as root, and its lesser account cannot enter root's home.
+    if rustix::process::geteuid().is_root() {
+        return PathBuf::from("/var/lib/platform-core");
+    }
     let base = std::env::var_os("XDG_DATA_HOME")
         .map(PathBuf::from)
         .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/share")))

@@ -6,6 +6,7 @@
 
 mod args;
 mod commands;
+mod config;
 mod context;
 mod demo;
 mod error;

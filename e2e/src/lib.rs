@@ -1,1 +1,14 @@
-//! See ARCHITECTURE.md.
+//! The platform as separate processes, for tests and benchmarks that kill, restart and measure it.
+//!
+//! Nothing here reaches inside: processes are started as an operator would start them, from config files,
+//! and asked over their APIs.
+
+mod deployment;
+mod program;
+mod scenario;
+mod world;
+
+pub use deployment::{Deployment, Options, Role};
+pub use program::platform_program;
+pub use scenario::{Scenario, one_host};
+pub use world::World;

@@ -90,6 +90,12 @@ pub fn operation_text(operation: &Operation, runs: &[NodeRun]) -> String {
     for waiting in &operation.waiting_for {
         let _ = writeln!(text, "  {}", super::watch::waiting_line(waiting));
     }
+    let _ = write!(text, "\n{}", node_table(runs).render());
+    text
+}
+
+/// Node runs in plan order.
+pub fn node_table(runs: &[NodeRun]) -> Table {
     let mut table = Table::new(&["", "node", "state", "run", "plan", "attempts", "took", "message"]);
     for run in runs {
         let took = match (run.started_at, run.ended_at) {
@@ -107,8 +113,7 @@ pub fn operation_text(operation: &Operation, runs: &[NodeRun]) -> String {
             run.message.clone().unwrap_or_default(),
         ]);
     }
-    let _ = write!(text, "\n{}", table.render());
-    text
+    table
 }
 
 /// A JSON value as an indented outline: names, values, lists with dashes.

@@ -12,7 +12,7 @@ use crate::printer::Printer;
 use crate::render::{Table, age};
 
 const KINDS: &str =
-    "resources, resource-types, capabilities, packs, operations, gates, claims, attempts, runners, projections";
+    "resources, resource-types, capabilities, packs, operations, node-runs, gates, claims, attempts, runners, projections";
 
 pub async fn run(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     match what.kind.trim_end_matches('s') {
@@ -21,6 +21,7 @@ pub async fn run(what: &Get, platform: &Platform, printer: Printer) -> Result<Ex
         "capability" | "capabilitie" | "capability-definition" => capabilities(what, platform, printer).await,
         "pack" => packs(what, platform, printer).await,
         "operation" => operations(what, platform, printer).await,
+        "node-run" => node_runs(what, platform, printer).await,
         "gate" => gates(what, platform, printer).await,
         "claim" => claims(what, platform, printer).await,
         "attempt" => attempts(what, platform, printer).await,
@@ -240,6 +241,15 @@ async fn operations(what: &Get, platform: &Platform, printer: Printer) -> Result
         }
         table
     });
+    Ok(Exit::Success)
+}
+
+async fn node_runs(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let Some(operation) = what.operation.as_ref().or(what.name.as_ref()) else {
+        return Err(CliError::usage("node runs belong to an operation").hint("platform get node-runs OPERATION"));
+    };
+    let items = super::watch::node_runs(super::intervene::operation_id(operation)?, platform).await?;
+    printer.list(&items, "node runs", || super::describe::node_table(&items));
     Ok(Exit::Success)
 }
 

@@ -7,6 +7,7 @@ mod describe;
 mod get;
 mod intervene;
 mod logs;
+mod observe;
 mod pack;
 mod plan;
 mod proof;
@@ -37,12 +38,14 @@ async fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, CliError> {
     match &cli.command {
         Command::Up(up) => roles::up::run(up, printer).await,
         Command::Serve(serve) => roles::serve::run(serve, printer).await,
+        Command::Database(what) => roles::database::run(what, printer).await,
         Command::Runner(runner) => roles::runner::run(runner, printer).await,
         Command::Config(check) => roles::check::run(check, printer),
         Command::Demo(demo) => crate::demo::run(demo, printer).await,
         Command::Get(get) => get::run(get, &connect()?, printer).await,
         Command::Describe(what) => describe::run(what, &connect()?, printer).await,
         Command::Apply(files) => apply::run(files, &connect()?, printer).await,
+        Command::Observe(what) => observe::run(what, &connect()?, printer).await,
         Command::Pack(what) => pack::run(what, connect, printer).await,
         Command::Plan(ask) => plan::run(ask, &connect()?, printer).await,
         Command::Run(what) => run::run(what, &connect()?, printer).await,
@@ -59,6 +62,11 @@ async fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, CliError> {
         Command::Proof(what) => proof::run(what, connect, printer).await,
         Command::Token(what) => token::run(what, cli.global.context.as_deref(), printer),
         Command::Secret(what) => roles::secret::run(what, printer),
+        Command::Failpoints => {
+            let names = roles::failpoints::all();
+            printer.value(&names, || names.join("\n"));
+            Ok(Exit::Success)
+        }
         Command::ExitCodes => {
             let codes: Vec<_> = Exit::ALL
                 .iter()

@@ -1,4 +1,63 @@
-use crate::{args::Up, error::CliError, exit::Exit, printer::Printer};
-pub async fn run(_: &Up, _: Printer) -> Result<Exit, CliError> {
-    Ok(Exit::Success)
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::embedded::{Embedded, ports};
+use super::layout::Layout;
+use crate::args::Up;
+use crate::context::{default_data_dir, file_in};
+use crate::error::CliError;
+use crate::exit::Exit;
+use crate::printer::Printer;
+
+pub async fn run(up: &Up, printer: Printer) -> Result<Exit, CliError> {
+    super::telemetry::start();
+    let data = up.data.clone().unwrap_or_else(default_data_dir);
+    let layout = Layout::prepare(&data, ports(up.port)?)?;
+    let mut platform = Embedded::start(layout, up.ansible.clone(), !up.no_runner).await?;
+    announce(&platform, printer);
+    let outcome = tokio::select! {
+        asked = asked_to_end() => asked.map(|()| Exit::Success),
+        error = platform.failed() => Err(error),
+    };
+    printer.note("stopping: leases are handed back, then the services and the database end");
+    platform.stop().await?;
+    outcome
+}
+
+fn announce(platform: &Embedded, printer: Printer) {
+    let layout = &platform.layout;
+    let context = file_in(&layout.data);
+    let ready = serde_json::json!({
+        "ready": true,
+        "resource_catalog": layout.address("resource_catalog"),
+        "control_plane": layout.address("control_plane"),
+        "execution_plane": layout.address("execution_plane"),
+        "context": context,
+        "organization_id": layout.organization,
+    });
+    printer.event(&ready, || {
+        Some(format!(
+            "The platform is ready.\n\n  resource-catalog  {}\n  control-plane     {}\n  execution-plane   {}\n  data              {}\n  \
+             token             {}/token (admin, 12 hours)\n\nIn another terminal:\n  export PLATFORM_CONTEXT={}\n  platform get resources\n\nCtrl-C stops it.",
+            layout.address("resource_catalog"),
+            layout.address("control_plane"),
+            layout.address("execution_plane"),
+            layout.data.display(),
+            layout.data.display(),
+            context.display()
+        ))
+    });
+}
+
+/// Returns when the process is asked to end: Ctrl-C or SIGTERM.
+///
+/// # Errors
+/// When signals cannot be watched.
+pub async fn asked_to_end() -> Result<(), CliError> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    Ok(())
 }
