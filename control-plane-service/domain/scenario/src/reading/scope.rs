@@ -7,8 +7,8 @@ use crate::template::{ForEach, Over};
 
 use super::Known;
 
-/// The fields of `item` that are still known when a node is dispatched.
-const ITEM_LATER: [&str; 6] = ["id", "uid", "name", "key", "index", "value"];
+/// The fields of `item` that are still known when a node is dispatched; `key` of a resource is its id.
+const ITEM_LATER: [&str; 3] = ["key", "index", "value"];
 /// The fields of `item`, a bound resource, while planning.
 const ITEM_RESOURCE: [&str; 12] = [
     "id",
@@ -110,11 +110,11 @@ pub(crate) fn check(
                 format!("`{}` reads `nodes` as a whole", expression.source()),
                 "name the node: `nodes.ID` or `nodes['ID']`",
             ),
-            ("slots", _) if waits => faults.add(
+            ("slots" | "environment", _) if waits => faults.add(
                 at,
                 FaultCode::BadExpression,
-                format!("`{}` reads both `slots` and `nodes`", expression.source()),
-                "an expression over `nodes` is evaluated at dispatch; put what it needs of a slot into its own `${}`",
+                format!("`{}` reads both `{variable}` and `nodes`", expression.source()),
+                "an expression over `nodes` is evaluated at dispatch; put the other part into a `${}` of its own",
             ),
             ("item", Some(name)) => check_item(name, waits, at, place, expression, faults),
             _ => {}

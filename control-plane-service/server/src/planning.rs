@@ -1,0 +1,109 @@
+//! The planning side of the service put together: packs, plans, and the copy of the catalog.
+
+use std::sync::Arc;
+
+use api_kit::{FieldError, Limit, OpenApiRouter, Problem, Rule, database_problem};
+use control_plane_ports::EventSource;
+use database::{Database, DatabaseError};
+use identity::Role;
+use kernel::id::OrganizationId;
+use sqlx::{Postgres, Transaction};
+
+use crate::packs::delivery::Delivery;
+use crate::packs::library::Library;
+use crate::plans::planner::StoredPlanner;
+use crate::projection::Projection;
+use crate::service::{Config, PlanningSide, Worker};
+use crate::{packs, plans, projection};
+
+/// What the handlers of the planning side work with.
+#[derive(Clone)]
+pub struct PlanningApp {
+    /// The api role's database.
+    pub database: Database,
+    pub library: Arc<Library>,
+    pub delivery: Arc<Delivery>,
+    pub projection: Arc<Projection>,
+    pub planner: Arc<StoredPlanner>,
+}
+
+impl PlanningApp {
+    /// A transaction in which only the organization's rows are seen.
+    pub(crate) async fn begin(&self, organization: OrganizationId) -> Result<Transaction<'static, Postgres>, Problem> {
+        self.database
+            .begin(organization)
+            .await
+            .map_err(|error| database_problem(&error))
+    }
+}
+
+/// Puts the planning side together. Nothing runs and nothing is connected yet. `organizations` are
+/// followed from the beginning; others from their first pack or plan on.
+///
+/// # Errors
+/// When the pools cannot be made.
+pub fn side(
+    config: &Config,
+    events: Arc<dyn EventSource>,
+    execution: client_kit::Client,
+    organizations: Vec<OrganizationId>,
+) -> Result<PlanningSide, DatabaseError> {
+    let api = Database::open(&config.database.api, "control-plane-planning", config.api_pool)?;
+    let worker = Database::open(&config.database.worker, "control-plane-projection", config.worker_pool)?;
+    let library = Arc::new(Library::default());
+    let delivery = Delivery::new(worker.clone(), execution);
+    let projection = Projection::new(worker, events);
+    let planner = Arc::new(StoredPlanner::new(api.clone(), library.clone(), projection.clone()));
+    let app = PlanningApp {
+        database: api,
+        library,
+        delivery: delivery.clone(),
+        projection: projection.clone(),
+        planner: planner.clone(),
+    };
+    let workers: Vec<Worker> = vec![
+        Box::new(move |shutdown| Box::pin(delivery.run(shutdown))),
+        Box::new(move |shutdown| Box::pin(projection.run(organizations, shutdown))),
+    ];
+    Ok(PlanningSide {
+        planner,
+        routes: routes().with_state(app),
+        rules: rules(),
+        workers,
+    })
+}
+
+/// The routes of the planning side.
+pub fn routes() -> OpenApiRouter<PlanningApp> {
+    packs::routes().merge(plans::routes()).merge(projection::routes())
+}
+
+const READERS: &[Role] = &[Role::Viewer, Role::Operator, Role::Approver, Role::Admin, Role::Service];
+const MAKERS: &[Role] = &[Role::Operator, Role::Admin];
+
+/// Who may call them.
+#[must_use]
+pub fn rules() -> Vec<Rule> {
+    vec![
+        Rule::new("POST", "/v1/packs", MAKERS).body_limit(packs::MAX_ARCHIVE),
+        Rule::new("POST", "/v1/packs/validate", READERS).body_limit(packs::MAX_ARCHIVE),
+        Rule::new("GET", "/v1/packs", READERS),
+        Rule::new("GET", "/v1/packs/{name}/{version}", READERS),
+        Rule::new("POST", "/v1/plans", READERS).idempotency_key(),
+        Rule::new("GET", "/v1/plans/{id}", READERS),
+        Rule::new("GET", "/v1/projections", READERS),
+    ]
+}
+
+/// How many items a page has: a number outside 1 to 1,000 is refused, not bent.
+pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
+    match asked {
+        None => Ok(Limit::default().get()),
+        Some(limit) if (1..=Limit::MAX).contains(&limit) => Ok(limit),
+        Some(limit) => Err(Problem::invalid([FieldError::new(
+            "/limit",
+            "out_of_range",
+            format!("{limit} is not a number from 1 to {}", Limit::MAX),
+        )])),
+    }
+}
