@@ -46,6 +46,11 @@ impl Part {
         matches!(self, Self::Kernel | Self::Contracts | Self::Domain(_))
     }
 
+    /// Whether some crates are kept away from it however indirectly they would come.
+    pub fn is_restricted(&self) -> bool {
+        self.is_pure() || matches!(self, Self::Api(_) | Self::Ports(_))
+    }
+
     /// Whether what ships of `self` may use `other`, whose crate is called `name`.
     pub fn may_use(&self, other: &Self, name: &str) -> bool {
         match self {

@@ -9,6 +9,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
+use crate::part::Part;
+
 /// All crates by name. Versions of one crate are taken together: a rule is about names.
 #[derive(Debug, Default)]
 pub struct Graph {
@@ -23,6 +25,9 @@ pub struct Crate {
     pub uses: BTreeSet<String>,
     /// In tests only.
     pub uses_in_tests: BTreeSet<String>,
+    /// Everything that is compiled when this crate is built alone, where that was asked for. Among
+    /// others a crate may get features, and with them dependencies, that it does not want itself.
+    pub alone: Option<BTreeSet<String>>,
 }
 
 impl Graph {
@@ -37,7 +42,14 @@ impl Graph {
             "cargo metadata failed: {}",
             String::from_utf8_lossy(&run.stderr)
         );
-        Self::from_metadata(&run.stdout)
+        let mut graph = Self::from_metadata(&run.stdout)?;
+        for (name, krate) in &mut graph.crates {
+            let part = krate.directory.as_deref().and_then(Part::of);
+            if part.is_some_and(|part| part.is_restricted()) {
+                krate.alone = Some(compiled_alone(root, name)?);
+            }
+        }
+        Ok(graph)
     }
 
     fn from_metadata(json: &[u8]) -> Result<Self> {
@@ -85,6 +97,8 @@ impl Graph {
 
     /// The shortest chain of uses from one crate to the first of `targets`, both ends included.
     pub fn path_to_any(&self, start: &str, targets: &[&str]) -> Option<Vec<String>> {
+        let alone = self.crates.get(start).and_then(|krate| krate.alone.as_ref());
+        let compiled = |name: &str| alone.is_none_or(|alone| alone.contains(name));
         let mut came_from: BTreeMap<&str, &str> = BTreeMap::new();
         let mut waiting = VecDeque::from([start]);
         while let Some(current) = waiting.pop_front() {
@@ -102,7 +116,7 @@ impl Graph {
                 continue;
             };
             for used in &krate.uses {
-                if used != start && !came_from.contains_key(used.as_str()) {
+                if used != start && compiled(used) && !came_from.contains_key(used.as_str()) {
                     came_from.insert(used, current);
                     waiting.push_back(used);
                 }
@@ -110,6 +124,36 @@ impl Graph {
         }
         None
     }
+}
+
+fn compiled_alone(root: &Path, name: &str) -> Result<BTreeSet<String>> {
+    let run = Command::new("cargo")
+        .args([
+            "tree",
+            "--locked",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "--package",
+            name,
+        ])
+        .current_dir(root)
+        .output()
+        .context("cannot run cargo tree")?;
+    ensure!(
+        run.status.success(),
+        "cargo tree failed: {}",
+        String::from_utf8_lossy(&run.stderr)
+    );
+    let text = String::from_utf8(run.stdout).context("cannot read cargo tree")?;
+    Ok(text
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .map(str::to_owned)
+        .collect())
 }
 
 #[derive(Deserialize)]
@@ -211,6 +255,13 @@ mod tests {
         assert_eq!(ours.directory.as_deref(), Some("libs/ours"));
         assert!(ours.uses.contains("theirs") && ours.uses_in_tests.contains("for-tests"));
         assert_eq!(graph.crates["theirs"].directory, None);
+    }
+
+    #[test]
+    fn a_dependency_that_only_others_ask_for_is_not_held_against_a_crate() {
+        let mut graph = seeded::graph(&[("a", "a", &["b"]), ("b", "", &["bad"]), ("bad", "", &[])]);
+        graph.crates.get_mut("a").unwrap().alone = Some(["a", "b"].map(str::to_owned).into());
+        assert_eq!(graph.path_to_any("a", &["bad"]), None);
     }
 
     #[test]
