@@ -1,3 +1,5 @@
+//! What an answer says beside its body.
+
 /// A decoded answer with what its headers say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer<T> {

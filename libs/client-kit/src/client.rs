@@ -1,3 +1,5 @@
+//! The client of one service, for one organization at a time.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Why a call has no result, told apart by what a caller does about it.
+
 use problem::Problem;
 
 /// Why a call has no result. Never carries a token.

@@ -45,7 +45,8 @@ const PAUSES: Retries = Retries {
 impl Client {
     /// The events of `path` (with its query, if any) after `last_event_id`. Broken connections are
     /// resumed for as long as the stream is polled; it ends with the event named `last` (which is
-    /// yielded), or with the first answered error.
+    /// yielded), or with the first answered error: refused at the door, or told in the stream by an
+    /// event `problem`.
     pub fn events<'a>(
         &self,
         path: &'a str,
@@ -72,6 +73,15 @@ impl Client {
                             if !event.id.is_empty() {
                                 resume = Some(event.id.clone());
                             }
+                            match problem_of(&event) {
+                                // The service gave up for the moment: resumed like a cut.
+                                Some(error) if error.is_transient() => break,
+                                Some(error) => {
+                                    yield Err(error);
+                                    return;
+                                }
+                                None => {}
+                            }
                             let ended = event.event == last;
                             yield Ok(ServerEvent { id: event.id, event: event.event, data: event.data });
                             if ended {
@@ -90,4 +100,18 @@ impl Client {
             }
         }
     }
+}
+
+/// A stream that fails midway says so by an event `problem`.
+fn problem_of(event: &eventsource_stream::Event) -> Option<ClientError> {
+    if event.event != "problem" {
+        return None;
+    }
+    Some(match serde_json::from_str(&event.data) {
+        Ok(problem) => ClientError::Problem(Box::new(problem)),
+        Err(source) => ClientError::Answer {
+            url: "an event stream".to_owned(),
+            source: source.into(),
+        },
+    })
 }

@@ -1,4 +1,3 @@
-// NOTE to `libs`: the integrator committed this crate; api crates depend on it. Keep this version (draft saved in /tmp/brief/libs-version); go on with outbox.
 //! The client side of every API of the platform: one way to send, authenticate, retry and read errors.
 //!
 //! Invariants:
@@ -9,8 +8,7 @@
 //! - Each request carries a token for the organization it acts for. Tokens show in no error.
 //!
 //! ```no_run
-//! # async fn example() -> Result<(), client_kit::ClientError> {
-//! # let tokens: std::sync::Arc<dyn identity::TokenSource> = unimplemented!();
+//! # async fn example(tokens: std::sync::Arc<dyn identity::TokenSource>) -> Result<(), client_kit::ClientError> {
 //! let catalog = client_kit::Client::new("http://127.0.0.1:7301", Some(tokens))?;
 //! let resource: serde_json::Value = catalog.get("/v1/resources/node/web-1").json().await?;
 //! # Ok(()) }

@@ -1,3 +1,5 @@
+//! Waiting between tries: longer each time, never in step with others, and not for ever.
+
 use std::time::Duration;
 
 /// How often a call that got no answer is repeated, where repeating is harmless.

@@ -1,5 +1,9 @@
 //! The client against small real servers that misbehave on purpose.
 
+mod calls;
+mod scripted;
+mod streams;
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
