@@ -117,11 +117,10 @@ pub fn faults(
     }
     for rule in &resource_type.edges {
         let Some(most) = rule.max_targets else { continue };
-        let new = next
-            .iter()
-            .filter(|e| e.edge_type == rule.edge_type && facts.contains_key(e));
-        let count = next.iter().filter(|e| e.edge_type == rule.edge_type).count();
-        if let (Some(blamed), true) = (new.last(), count > most as usize) {
+        let of_type = |e: &&Edge| e.edge_type == rule.edge_type;
+        let newest = next.iter().rfind(|e| of_type(e) && facts.contains_key(e));
+        let count = next.iter().filter(of_type).count();
+        if let (Some(blamed), true) = (newest, count > most as usize) {
             faults.push(Fault::new(
                 pointer_of(blamed),
                 FaultCode::TooManyTargets,

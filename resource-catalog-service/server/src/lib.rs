@@ -27,4 +27,4 @@ mod wire;
 
 pub use config::Config;
 pub use failpoint::FAILPOINTS;
-pub use service::{BuildError, DATABASE, MIGRATOR, Service, build, openapi};
+pub use service::{BuildError, DATABASE, MIGRATOR, Service, build, openapi, openapi_document};

@@ -79,7 +79,6 @@ fn api_builder(routes: OpenApiRouter) -> ApiBuilder {
 
 impl Service {
     /// Serves the API. Give it to [`api_kit::serve`].
-    #[must_use]
     pub fn router(&self) -> Router {
         self.router.clone()
     }
@@ -115,4 +114,14 @@ pub fn openapi() -> OpenApi {
     api_builder(OpenApiRouter::with_openapi(document))
         .openapi()
         .expect("the authorization table matches the API, as a test shows")
+}
+
+/// The API's document as it is committed: JSON with its keys in order, so that the same API is the same text.
+///
+/// # Panics
+/// Never: a document is JSON.
+#[must_use]
+pub fn openapi_document() -> String {
+    let sorted = serde_json::to_value(openapi()).expect("an OpenAPI document is JSON");
+    format!("{sorted:#}\n")
 }

@@ -1,5 +1,10 @@
 use contracts::LifecycleStatus;
-use resource_catalog_api::{ApplyResource, Client, ListResourcesQuery, ObserveCapability};
+use kernel::Selector;
+use kernel::selector::Term;
+use proptest::prelude::{Just, Strategy, any};
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use resource_catalog_api::{ApplyResource, Client, ListResourcesQuery, ObserveCapability, Resource};
 use serde_json::json;
 
 use crate::harness::{Catalog, dotted, evidence, id, map, node, put};
@@ -256,5 +261,72 @@ async fn a_wrong_selector_is_refused_with_its_position() {
             Some(422),
             "{query:?}"
         );
+    }
+}
+
+fn terms() -> impl Strategy<Value = Term> {
+    let key = || proptest::sample::select(vec!["a", "b", "c"]).prop_map(str::to_owned);
+    let values = || {
+        proptest::sample::subsequence(vec!["", "x", "y", "z"], 1..4)
+            .prop_map(|all| all.into_iter().map(str::to_owned).collect::<Vec<_>>())
+    };
+    proptest::prop_oneof![
+        (key(), values()).prop_map(|(key, values)| Term::In { key, values }),
+        (key(), values()).prop_map(|(key, values)| Term::NotIn { key, values }),
+        key().prop_map(|key| Term::Exists { key }),
+        key().prop_map(|key| Term::Absent { key }),
+    ]
+}
+
+fn queries() -> impl Strategy<Value = (Selector, Option<bool>, Option<bool>)> {
+    let selector = proptest::collection::vec(terms(), 0..4).prop_map(|terms| Selector { terms });
+    let maybe = || proptest::prop_oneof![Just(None), any::<bool>().prop_map(Some)];
+    (selector, maybe(), maybe())
+}
+
+/// The page that SQL selects is the one that the selector's own rules select, whatever the selector.
+#[tokio::test]
+async fn what_sql_selects_is_what_the_rules_select() {
+    let catalog = Catalog::start().await;
+    let operator = catalog.operator();
+    for n in 0..24_u32 {
+        let values = ["", "x", "y", "z"];
+        let mut asked = node();
+        asked.labels.clear();
+        for (key, digit) in [("a", n % 5), ("b", n / 5 % 5), ("c", n / 2 % 5)] {
+            if let Some(value) = values.get(digit as usize) {
+                asked.labels.insert(key.into(), (*value).into());
+            }
+        }
+        asked.environment = (n % 3 != 0).then(|| "demo".to_owned());
+        asked.lifecycle_status = (n % 2 == 0).then_some(LifecycleStatus::Running);
+        put(&operator, &format!("node/n{n:02}"), &asked).await;
+    }
+    let all = operator.resources(&ListResourcesQuery::default()).await.unwrap().items;
+    let mut runner = TestRunner::deterministic();
+    for _ in 0..150 {
+        let (selector, environment, running) = queries().new_tree(&mut runner).unwrap().current();
+        let query = ListResourcesQuery {
+            selector: Some(selector.to_string()),
+            environment: environment.map(|demo| if demo { "demo" } else { "none" }.to_owned()),
+            lifecycle: running.map(|running| {
+                if running {
+                    LifecycleStatus::Running
+                } else {
+                    LifecycleStatus::Planned
+                }
+            }),
+            ..ListResourcesQuery::default()
+        };
+        let selected = |r: &&Resource| {
+            selector.matches(&r.labels)
+                && query
+                    .environment
+                    .as_ref()
+                    .is_none_or(|e| r.environment.as_ref() == Some(e))
+                && query.lifecycle.is_none_or(|l| r.lifecycle_status == l)
+        };
+        let expected: Vec<&str> = all.iter().filter(selected).map(|r| r.resource_id.name()).collect();
+        assert_eq!(names(&operator, query.clone()).await, expected, "{query:?}");
     }
 }

@@ -159,7 +159,7 @@ async fn field_note_53_deduplication_of_commands_outlives_restart_and_replay() {
     let catalog = Catalog::start().await;
     put(&catalog.operator(), "node/web-1", &node()).await;
     let first = command("node/web-1", 1, observing(json!({"a": 1})));
-    let rejected = command("node/web-1", 2, observing(json!(null)));
+    let rejected = command("node/web-1", 2, observing(json!("no object")));
     catalog.control().update_resource(&first).await.unwrap();
     let refused = catalog.control().update_resource(&rejected).await.unwrap();
     assert_eq!(refused.outcome, Outcome::Rejected);
