@@ -66,6 +66,7 @@ fn roll_out(directory: &Path, hosts: &Hosts, message: &str) -> Output {
         .arg(playbook())
         .env("ANSIBLE_LOCAL_TEMP", directory.join("ansible"))
         .env("ANSIBLE_NOCOLOR", "1")
+        .env("ANSIBLE_PIPELINING", "1")
         .output()
         .expect("ansible-playbook is installed by scripts/setup")
 }
