@@ -18,6 +18,8 @@ use crate::template::{JobTemplate, SecretTemplate, Targets};
 use crate::yaml::{Content, Node};
 
 const MAX_TIMEOUT: u32 = 7 * 24 * 3600;
+/// The pool of a job that names no runner: every runner is in it unless it was set up otherwise.
+const DEFAULT_RUNNER: &str = "default";
 /// The policy of a job that names none.
 pub(crate) const DEFAULT_RETRY: &str = "retry/default";
 
@@ -66,7 +68,7 @@ pub(super) fn read(node: &Node, here: &Here<'_>, references: &mut NodeReferences
     check_content(&parameters, with_content, parameters_node?, here);
     Some(JobTemplate {
         job_type,
-        runner: runner.unwrap_or_else(|| format!("{}-runner", job_type.as_str())),
+        runner: runner.unwrap_or_else(|| DEFAULT_RUNNER.to_owned()),
         isolation,
         runner_labels,
         targets: targets?,
