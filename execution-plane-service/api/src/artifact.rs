@@ -28,6 +28,8 @@ pub struct ArtifactUploadQuery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct RunnerArtifactQuery {
+    /// Of the lease; without it nothing is the caller's.
+    #[serde(default)]
     pub epoch: u64,
 }
 

@@ -93,7 +93,7 @@ impl ExecutionPlane {
                 let event = event?;
                 match event.event.as_str() {
                     "chunk" => yield OutputEvent::Chunk(event.json()?),
-                    "end" => yield OutputEvent::End(event.json()?),
+                    "final" => yield OutputEvent::End(event.json()?),
                     _ => {}
                 }
             }

@@ -1,6 +1,7 @@
 //! The event feed: facts about attempts, in one gapless order.
 
 use chrono::{DateTime, Utc};
+use kernel::id::OrganizationId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -23,14 +24,19 @@ pub struct FeedQuery {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct FeedEvent {
     pub revision: u64,
-    pub event_id: Uuid,
-    /// `attempt.queued`, `attempt.finished`, ...
-    pub event_type: String,
+    pub organization_id: OrganizationId,
     /// What the event is about: the attempt's id.
-    pub subject: String,
+    pub key: String,
+    /// The attempt's version after the change.
+    pub version: u64,
+    /// `attempt.accepted`, `attempt.leased`, `attempt.running`, `attempt.cancelling`, `attempt.finished`.
+    pub kind: String,
+    pub event_id: Uuid,
     #[schema(value_type = Object)]
     pub payload: serde_json::Value,
     pub occurred_at: DateTime<Utc>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 /// A page of the feed.

@@ -47,7 +47,7 @@ pub struct OutputAcknowledged {
 }
 
 /// Query of `GET /v1/attempts/{id}/output`. With `Accept: text/event-stream` the answer is a live
-/// tail (`chunk` events with the sequence as id, then one `end`); else the raw bytes so far.
+/// tail (`chunk` events with the sequence as id, then one `final`, then the marker `end`); else the raw bytes so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct OutputQuery {
@@ -56,7 +56,7 @@ pub struct OutputQuery {
     pub after: Option<u64>,
 }
 
-/// The last event of a tail, after which nothing follows.
+/// The event `final` of a tail, after which no chunk follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OutputEnd {
     pub state: AttemptState,
@@ -64,8 +64,9 @@ pub struct OutputEnd {
     pub bytes: u64,
 }
 
-/// What a tail yields, as a client reads it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a tail yields: events `chunk`, then one `final`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(untagged)]
 pub enum OutputEvent {
     Chunk(OutputChunk),
     End(OutputEnd),

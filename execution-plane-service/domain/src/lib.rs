@@ -6,6 +6,7 @@
 //! the runner read a JobSpec by the same code.
 
 pub mod attempt;
+pub mod ended;
 pub mod fault;
 pub mod job;
 pub mod lease;

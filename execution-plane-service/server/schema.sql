@@ -1,0 +1,272 @@
+table artifacts row-security forced
+  column organization_id uuid not null
+  column attempt_id uuid not null
+  column name text not null
+  column artifact_id uuid not null
+  column operation_id uuid not null
+  column plan_node_id text not null
+  column artifact_type text not null
+  column sensitivity text not null
+  column uri text not null
+  column sha256 bytea not null
+  column size_bytes bigint not null
+  column media_type text
+  column recorded_at timestamp with time zone not null default clock_timestamp()
+  constraint artifacts_organization_id_attempt_id_fkey FOREIGN KEY (organization_id, attempt_id) REFERENCES attempts(organization_id, attempt_id)
+  constraint artifacts_pkey PRIMARY KEY (organization_id, attempt_id, name)
+  constraint artifacts_sensitivity_check CHECK ((sensitivity = ANY (ARRAY['public'::text, 'internal'::text])))
+  index CREATE INDEX artifacts_operation ON public.artifacts USING btree (organization_id, operation_id, name, recorded_at DESC)
+  index CREATE UNIQUE INDEX artifacts_pkey ON public.artifacts USING btree (organization_id, attempt_id, name)
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert, select, update to execution_plane_api
+  grant insert, select, update to execution_plane_worker
+
+table attempts row-security forced
+  column organization_id uuid not null
+  column attempt_id uuid not null
+  column operation_id uuid not null
+  column plan_node_id text not null
+  column job_type text not null
+  column environment text not null
+  column runner_name text not null
+  column runner_labels jsonb not null
+  column isolation smallint not null
+  column spec text not null
+  column spec_sha256 bytea not null
+  column policy_name text
+  column policy_version bigint
+  column content_bytes bigint
+  column state text not null
+  column version bigint not null default 1
+  column epoch bigint not null default 0
+  column ran boolean not null default false
+  column runner_id uuid
+  column isolation_used smallint
+  column queue_position bigint not null identity always
+  column queued_at timestamp with time zone not null default clock_timestamp()
+  column leased_at timestamp with time zone
+  column started_at timestamp with time zone
+  column finished_at timestamp with time zone
+  column cancel_requested_at timestamp with time zone
+  column cancel_reason text
+  column reason text
+  constraint attempts_ended CHECK (((state = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text, 'timed_out'::text, 'lost'::text])) = (finished_at IS NOT NULL)))
+  constraint attempts_granted CHECK (((epoch = 0) = (runner_id IS NULL)))
+  constraint attempts_pkey PRIMARY KEY (organization_id, attempt_id)
+  constraint attempts_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'leased'::text, 'starting'::text, 'running'::text, 'cancelling'::text, 'succeeded'::text, 'failed'::text, 'cancelled'::text, 'timed_out'::text, 'lost'::text])))
+  index CREATE INDEX attempts_operation ON public.attempts USING btree (organization_id, operation_id, attempt_id)
+  index CREATE UNIQUE INDEX attempts_pkey ON public.attempts USING btree (organization_id, attempt_id)
+  index CREATE INDEX attempts_queue ON public.attempts USING btree (organization_id, queue_position) WHERE (state = 'queued'::text)
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert, select, update to execution_plane_api
+  grant insert, select, update to execution_plane_worker
+
+table command_policies row-security forced
+  column organization_id uuid not null
+  column name text not null
+  column version bigint not null
+  column body jsonb not null
+  column created_at timestamp with time zone not null default now()
+  constraint command_policies_pkey PRIMARY KEY (organization_id, name, version)
+  constraint command_policies_version_check CHECK ((version >= 1))
+  index CREATE UNIQUE INDEX command_policies_pkey ON public.command_policies USING btree (organization_id, name, version)
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert, select, update to execution_plane_api
+  grant insert, select, update to execution_plane_worker
+
+table contents row-security forced
+  column organization_id uuid not null
+  column sha256 bytea not null
+  column size_bytes bigint not null
+  column stored_at timestamp with time zone not null default now()
+  constraint contents_pkey PRIMARY KEY (organization_id, sha256)
+  index CREATE UNIQUE INDEX contents_pkey ON public.contents USING btree (organization_id, sha256)
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert, select, update to execution_plane_api
+  grant insert, select, update to execution_plane_worker
+
+table feed row-security forced
+  column revision bigint not null
+  column organization_id uuid not null
+  column key text not null
+  column version bigint not null
+  column kind text not null
+  column event_id uuid not null
+  column payload text not null
+  column occurred_at timestamp with time zone not null
+  column traceparent text
+  column sequenced_at timestamp with time zone not null default now()
+  constraint feed_payload_is_json CHECK (((payload)::json IS NOT NULL))
+  constraint feed_payload_size CHECK ((octet_length(payload) <= 786432))
+  constraint feed_pkey PRIMARY KEY (revision)
+  index CREATE INDEX feed_organization_revision ON public.feed USING btree (organization_id, revision)
+  index CREATE UNIQUE INDEX feed_pkey ON public.feed USING btree (revision)
+  policy carry all to execution_plane_worker using true
+  policy own all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant select to execution_plane_api
+  grant delete, insert, select to execution_plane_worker
+
+table feed_consumers
+  column name text not null
+  column acknowledged bigint not null
+  column acknowledged_at timestamp with time zone not null default now()
+  constraint feed_consumers_pkey PRIMARY KEY (name)
+  index CREATE UNIQUE INDEX feed_consumers_pkey ON public.feed_consumers USING btree (name)
+  grant insert, select, update to execution_plane_api
+  grant delete, insert, select, update to execution_plane_worker
+
+table feed_state
+  column one_row boolean not null default true
+  column head bigint not null default 0
+  column floor bigint not null default 0
+  column epoch bigint not null default 0
+  constraint feed_state_check CHECK ((floor <= head))
+  constraint feed_state_one_row_check CHECK (one_row)
+  constraint feed_state_pkey PRIMARY KEY (one_row)
+  index CREATE UNIQUE INDEX feed_state_pkey ON public.feed_state USING btree (one_row)
+  grant select to execution_plane_api
+  grant select, update to execution_plane_worker
+
+table leases row-security forced with fillfactor=50
+  column organization_id uuid not null
+  column attempt_id uuid not null
+  column runner_id uuid not null
+  column session bigint not null
+  column epoch bigint not null
+  column deadline_at timestamp with time zone not null
+  column cancel_requested boolean not null default false
+  constraint leases_organization_id_attempt_id_fkey FOREIGN KEY (organization_id, attempt_id) REFERENCES attempts(organization_id, attempt_id)
+  constraint leases_pkey PRIMARY KEY (organization_id, attempt_id)
+  index CREATE UNIQUE INDEX leases_pkey ON public.leases USING btree (organization_id, attempt_id)
+  index CREATE INDEX leases_runner ON public.leases USING btree (organization_id, runner_id)
+  policy every_organization select to execution_plane_worker using true
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant delete, insert, select, update to execution_plane_api
+  grant delete, insert, select, update to execution_plane_worker
+
+table log_bundles row-security forced
+  column organization_id uuid not null
+  column attempt_id uuid not null
+  column log_id uuid not null
+  column uri text not null
+  column sha256 bytea not null
+  column size_bytes bigint not null
+  column lines bigint not null
+  constraint log_bundles_organization_id_attempt_id_fkey FOREIGN KEY (organization_id, attempt_id) REFERENCES attempts(organization_id, attempt_id)
+  constraint log_bundles_pkey PRIMARY KEY (organization_id, attempt_id)
+  index CREATE UNIQUE INDEX log_bundles_pkey ON public.log_bundles USING btree (organization_id, attempt_id)
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert, select, update to execution_plane_api
+  grant insert, select, update to execution_plane_worker
+
+table outbox row-security forced
+  column id bigint not null identity always
+  column organization_id uuid not null
+  column key text not null
+  column version bigint not null
+  column kind text not null
+  column event_id uuid not null
+  column payload text not null
+  column occurred_at timestamp with time zone not null
+  column traceparent text
+  constraint outbox_pkey PRIMARY KEY (id)
+  index CREATE UNIQUE INDEX outbox_pkey ON public.outbox USING btree (id)
+  policy carry all to execution_plane_worker using true
+  policy own all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert to execution_plane_api
+  grant delete, insert, select to execution_plane_worker
+
+table outbox_parked row-security forced
+  column id bigint not null
+  column organization_id uuid not null
+  column key text not null
+  column version bigint not null
+  column kind text not null
+  column event_id uuid not null
+  column payload text not null
+  column occurred_at timestamp with time zone not null
+  column traceparent text
+  column parked_at timestamp with time zone not null default now()
+  column reason text not null
+  constraint outbox_parked_pkey PRIMARY KEY (id)
+  index CREATE UNIQUE INDEX outbox_parked_pkey ON public.outbox_parked USING btree (id)
+  policy carry all to execution_plane_worker using true
+  policy own all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant delete, insert, select to execution_plane_worker
+
+table output_compactions row-security forced
+  column organization_id uuid not null
+  column attempt_id uuid not null
+  constraint output_compactions_organization_id_attempt_id_fkey FOREIGN KEY (organization_id, attempt_id) REFERENCES attempts(organization_id, attempt_id)
+  constraint output_compactions_pkey PRIMARY KEY (organization_id, attempt_id)
+  index CREATE UNIQUE INDEX output_compactions_pkey ON public.output_compactions USING btree (organization_id, attempt_id)
+  policy every_organization select to execution_plane_worker using true
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert, select, update to execution_plane_api
+  grant delete, insert, select, update to execution_plane_worker
+
+table output_segments row-security forced
+  column organization_id uuid not null
+  column attempt_id uuid not null
+  column first_sequence bigint not null
+  column last_sequence bigint not null
+  column byte_offset bigint not null
+  column byte_length bigint not null
+  column chunks jsonb not null
+  column data bytea
+  constraint output_segments_byte_length_check CHECK ((byte_length >= 0))
+  constraint output_segments_byte_offset_check CHECK ((byte_offset >= 0))
+  constraint output_segments_check CHECK ((last_sequence >= first_sequence))
+  constraint output_segments_first_sequence_check CHECK ((first_sequence >= 1))
+  constraint output_segments_organization_id_attempt_id_fkey FOREIGN KEY (organization_id, attempt_id) REFERENCES attempts(organization_id, attempt_id)
+  constraint output_segments_pkey PRIMARY KEY (organization_id, attempt_id, first_sequence)
+  index CREATE UNIQUE INDEX output_segments_pkey ON public.output_segments USING btree (organization_id, attempt_id, first_sequence)
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert, select, update to execution_plane_api
+  grant insert, select, update to execution_plane_worker
+
+table results row-security forced
+  column organization_id uuid not null
+  column attempt_id uuid not null
+  column position bigint not null identity always
+  column body text not null
+  column report_sha256 bytea
+  column acknowledged_at timestamp with time zone
+  constraint results_organization_id_attempt_id_fkey FOREIGN KEY (organization_id, attempt_id) REFERENCES attempts(organization_id, attempt_id)
+  constraint results_pkey PRIMARY KEY (organization_id, attempt_id)
+  index CREATE UNIQUE INDEX results_pkey ON public.results USING btree (organization_id, attempt_id)
+  index CREATE INDEX results_unacknowledged ON public.results USING btree (organization_id, "position") WHERE (acknowledged_at IS NULL)
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert, select, update to execution_plane_api
+  grant insert, select, update to execution_plane_worker
+
+table runners row-security forced
+  column organization_id uuid not null
+  column runner_id uuid not null
+  column name text not null
+  column pools text[] not null
+  column labels jsonb not null
+  column job_types text[] not null
+  column isolation smallint[] not null
+  column capacity integer not null
+  column environments text[] not null
+  column software_version text
+  column draining boolean not null default false
+  column session bigint not null
+  column version bigint not null
+  column registered_at timestamp with time zone not null default now()
+  column last_seen_at timestamp with time zone not null default now()
+  constraint runners_capacity_check CHECK (((capacity >= 1) AND (capacity <= 10000)))
+  constraint runners_name UNIQUE (organization_id, name)
+  constraint runners_name_check CHECK (((length(name) >= 1) AND (length(name) <= 200)))
+  constraint runners_pkey PRIMARY KEY (organization_id, runner_id)
+  constraint runners_session_check CHECK ((session >= 1))
+  constraint runners_version_check CHECK ((version >= 1))
+  index CREATE UNIQUE INDEX runners_name ON public.runners USING btree (organization_id, name)
+  index CREATE UNIQUE INDEX runners_pkey ON public.runners USING btree (organization_id, runner_id)
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert, select, update to execution_plane_api
+  grant insert, select, update to execution_plane_worker
+sequence attempts_queue_position_seq as bigint start 1 increment 1
+sequence outbox_id_seq as bigint start 1 increment 1
+sequence results_position_seq as bigint start 1 increment 1

@@ -1,0 +1,51 @@
+//! How the service is set up.
+
+use std::sync::Arc;
+
+use chrono::TimeDelta;
+use database::Database;
+use execution_plane_domain::lease::LeaseTerms;
+use execution_plane_ports::BlobStore;
+use identity::{PrivateKey, TrustStore};
+
+/// Times and limits. The defaults suit a deployment; tests shorten the times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Config {
+    pub lease: LeaseTerms,
+    /// How long a runner's token holds; it rotates before.
+    pub runner_token: TimeDelta,
+    pub max_content_bytes: u64,
+    pub max_artifact_bytes: u64,
+    /// All output of one attempt.
+    pub max_output_bytes: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            lease: LeaseTerms {
+                lease: TimeDelta::seconds(30),
+                grace: TimeDelta::seconds(15),
+                comeback: TimeDelta::seconds(30),
+            },
+            runner_token: TimeDelta::hours(12),
+            max_content_bytes: 256 * 1024 * 1024,
+            max_artifact_bytes: 1024 * 1024 * 1024,
+            max_output_bytes: 1024 * 1024 * 1024,
+        }
+    }
+}
+
+/// What the service is given.
+#[derive(Clone)]
+pub struct Dependencies {
+    /// As `execution_plane_api`.
+    pub api: Database,
+    /// As `execution_plane_worker`.
+    pub worker: Database,
+    pub blobs: Arc<dyn BlobStore>,
+    /// Whom to believe, the deployment's issuer and the other services.
+    pub trust: TrustStore,
+    /// Signs the tokens of runners; the service itself trusts it for runners alone.
+    pub runner_key: PrivateKey,
+}

@@ -1,0 +1,59 @@
+//! The authorization table: every operation, once.
+//!
+//! Only control-plane's own identity may submit, cancel and take results: the role `service` opens
+//! the door, [`control_plane`] asks for the name. A runner reaches `/v1/runner/...` and nothing else.
+
+use api_kit::{AccessTable, Caller, Problem, Rule};
+use identity::Role::{self, Admin, Approver, Operator, Runner, Service, Viewer};
+
+use crate::config::Config;
+
+const READERS: &[Role] = &[Viewer, Operator, Approver, Admin, Service];
+const SERVICES: &[Role] = &[Service];
+const RUNNERS: &[Role] = &[Runner];
+const KEEPERS: &[Role] = &[Admin, Service];
+
+/// A JobSpec may be 4 MiB; a batch of large ones is sent in parts.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
+/// Chunks are base64 on the wire.
+const OUTPUT_BYTES: usize = 16 * 1024 * 1024;
+
+/// The table, its size limits as configured.
+pub fn table(config: &Config) -> AccessTable {
+    let bytes = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
+    AccessTable::new([
+        Rule::new("POST", "/v1/attempt-batches", SERVICES).body_limit(BATCH_BYTES),
+        Rule::new("GET", "/v1/attempts", READERS),
+        Rule::new("GET", "/v1/attempts/{attempt_id}", READERS),
+        Rule::new("POST", "/v1/attempts/{attempt_id}/cancel", SERVICES),
+        Rule::new("GET", "/v1/attempts/{attempt_id}/output", READERS),
+        Rule::new("GET", "/v1/attempts/{attempt_id}/artifacts", READERS),
+        Rule::new("GET", "/v1/attempts/{attempt_id}/artifacts/{name}", READERS),
+        Rule::new("POST", "/v1/results/pull", SERVICES),
+        Rule::new("PUT", "/v1/contents/{sha256}", SERVICES).body_limit(bytes(config.max_content_bytes)),
+        Rule::new("GET", "/v1/contents/{sha256}", READERS),
+        Rule::new("PUT", "/v1/command-policies/{name}", KEEPERS).if_match(),
+        Rule::new("GET", "/v1/command-policies/{name}", READERS),
+        Rule::new("GET", "/v1/runners", READERS),
+        Rule::new("PUT", "/v1/runners/{runner_id}/drain", &[Operator, Admin]).if_match(),
+        Rule::new("GET", "/v1/feed", READERS),
+        Rule::new("POST", "/v1/runner/sessions", RUNNERS),
+        Rule::new("POST", "/v1/runner/leases/pull", RUNNERS),
+        Rule::new("POST", "/v1/runner/leases/renew", RUNNERS),
+        Rule::new("POST", "/v1/runner/attempts/{attempt_id}/started", RUNNERS),
+        Rule::new("POST", "/v1/runner/attempts/{attempt_id}/output", RUNNERS).body_limit(OUTPUT_BYTES),
+        Rule::new("PUT", "/v1/runner/attempts/{attempt_id}/artifacts/{name}", RUNNERS)
+            .body_limit(bytes(config.max_artifact_bytes)),
+        Rule::new("POST", "/v1/runner/attempts/{attempt_id}/finish", RUNNERS),
+        Rule::new("GET", "/v1/runner/attempts/{attempt_id}/content", RUNNERS),
+        Rule::new("GET", "/v1/runner/attempts/{attempt_id}/inputs/{name}", RUNNERS),
+    ])
+}
+
+/// Refuses every service but control-plane.
+pub fn control_plane(caller: &Caller) -> Result<(), Problem> {
+    if caller.subject == "service:control-plane" {
+        return Ok(());
+    }
+    Err(Problem::forbidden("Only control-plane may do this."))
+}

@@ -1,0 +1,43 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use api_kit::{Caller, Closing, FieldError, Problem, StrictQuery, database_problem};
+use axum::Json;
+use axum::extract::State as Shared;
+use execution_plane_api::FeedPage;
+use outbox::FeedError;
+
+use super::queries::FeedPosition;
+use super::results_pull::LONGEST_WAIT;
+use crate::core::Core;
+
+/// Reads facts about attempts, in one gapless order.
+#[utoipa::path(get, path = "/v1/feed", tag = "feed", params(FeedPosition), responses((status = 200, body = FeedPage)))]
+pub async fn read_feed(
+    Shared(core): Shared<Arc<Core>>,
+    caller: Caller,
+    closing: Closing,
+    StrictQuery(query): StrictQuery<FeedPosition>,
+) -> Result<Json<outbox::FeedPage>, Problem> {
+    let after = i64::try_from(query.after.unwrap_or(0)).unwrap_or(i64::MAX);
+    let patience = Duration::from_secs(query.wait_seconds.unwrap_or(0).into()).min(LONGEST_WAIT);
+    let (feed, limit, organization) = (&core.feed, query.limit.get(), caller.organization);
+    let page = tokio::select! {
+        page = feed.read_or_wait(after, limit, organization, patience) => page,
+        () = closing.closed() => feed.read(after, limit, organization).await,
+    };
+    page.map(Json).map_err(|error| refuse(&error))
+}
+
+fn refuse(error: &FeedError) -> Problem {
+    match error {
+        FeedError::Database(error) => database_problem(error),
+        FeedError::TooFarBehind { floor } => Problem::new(410, "feed_too_far_behind", "The events are gone")
+            .detail(format!("{error}."))
+            .remedy("Begin anew from the list of attempts.")
+            .with("floor", *floor),
+        FeedError::Ahead { head } => Problem::invalid([FieldError::new("/after", "ahead", error.to_string())])
+            .remedy("The reader's position is of another database: begin anew.")
+            .with("head", *head),
+    }
+}

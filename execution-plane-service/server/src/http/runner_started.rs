@@ -1,0 +1,40 @@
+use std::sync::Arc;
+
+use api_kit::{Problem, StrictJson, StrictPath};
+use axum::Json;
+use axum::extract::State as Shared;
+use execution_plane_api::{StartPhase, StartedRequest, StartedResponse};
+use execution_plane_domain::attempt::Phase;
+use kernel::id::AttemptId;
+
+use super::runner_identity::RunnerIdentity;
+use super::{problems, wire};
+use crate::core::Core;
+use crate::store::started;
+
+/// Tells that a job is being started, or runs.
+#[utoipa::path(post, path = "/v1/runner/attempts/{attempt_id}/started", tag = "runner protocol",
+    params(("attempt_id" = AttemptId, Path)), request_body = StartedRequest,
+    responses((status = 200, body = StartedResponse)))]
+pub async fn report_started(
+    Shared(core): Shared<Arc<Core>>,
+    runner: RunnerIdentity,
+    StrictPath(attempt_id): StrictPath<AttemptId>,
+    StrictJson(request): StrictJson<StartedRequest>,
+) -> Result<Json<StartedResponse>, Problem> {
+    let phase = match request.phase {
+        StartPhase::Starting => Phase::Starting,
+        StartPhase::Running => Phase::Running,
+    };
+    let reporter = runner.reporter(attempt_id, request.epoch);
+    let started = started::started(&core.hot.api, reporter, phase, request.isolation_used).await;
+    match started.map_err(problems::store)? {
+        Ok(state) => {
+            core.hot.outbox.wake();
+            Ok(Json(StartedResponse {
+                state: wire::state(state),
+            }))
+        }
+        Err(fenced) => Err(problems::fenced(fenced, attempt_id)),
+    }
+}

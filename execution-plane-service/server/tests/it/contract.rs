@@ -1,0 +1,55 @@
+use api_kit::testing::Walk;
+use bytes::Bytes;
+use execution_plane_api::{ArgvPattern, CommandPolicyBody};
+use execution_plane_server::openapi;
+use identity::Role;
+use kernel::Sha256Digest;
+
+use crate::harness::{World, chunks, noop};
+
+#[tokio::test]
+async fn every_operation_keeps_the_rules_of_every_api() {
+    let world = World::start().await;
+    let runner = world.runner("r1").await;
+    world.submit(&[noop()]).await;
+    let lease = runner.one().await;
+    runner.output(&lease, chunks(&["one\n"])).await.unwrap();
+    runner.finish(&lease, 1).await.unwrap();
+    let bundle = Bytes::from_static(b"bundle");
+    let digest = Sha256Digest::of(&bundle);
+    world.plane().put_content(digest, bundle).await.unwrap();
+    let policy = CommandPolicyBody {
+        allow: vec![ArgvPattern {
+            argv: vec!["true".into()],
+        }],
+        ..CommandPolicyBody::default()
+    };
+    world
+        .person(Role::Admin)
+        .put_command_policy("approved", None, &policy)
+        .await
+        .unwrap();
+
+    let attempt = format!("/v1/attempts/{}", lease.attempt_id);
+    let template = "/v1/attempts/{attempt_id}";
+    let walked = Walk::new(format!("http://{}", world.address), world.minter(), world.organization)
+        .object(template, &attempt)
+        .object(format!("{template}/cancel"), format!("{attempt}/cancel"))
+        .object(format!("{template}/output"), format!("{attempt}/output"))
+        .object(format!("{template}/artifacts"), format!("{attempt}/artifacts"))
+        .object("/v1/contents/{sha256}", format!("/v1/contents/{digest}"))
+        .object("/v1/command-policies/{name}", "/v1/command-policies/approved")
+        .object(
+            "/v1/runners/{runner_id}/drain",
+            format!("/v1/runners/{}/drain", runner.session.runner_id),
+        )
+        .run(&openapi().unwrap())
+        .await;
+    assert!(
+        walked.faults.is_empty(),
+        "{} of {} checks failed:\n{}",
+        walked.faults.len(),
+        walked.checks,
+        walked.faults.join("\n")
+    );
+}

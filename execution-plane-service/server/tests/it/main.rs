@@ -1,0 +1,18 @@
+//! execution-plane-service over HTTP, on a real PostgreSQL.
+
+mod artifacts;
+mod cancelling;
+mod contract;
+mod durability;
+mod feed;
+mod harness;
+mod leases;
+mod output;
+mod policies;
+mod reordering;
+mod results;
+mod runners;
+mod schema;
+mod slice;
+mod submission;
+mod tenancy;
