@@ -111,7 +111,7 @@ impl Decider<'_> {
                 row.wait = None;
                 row.revalidated = true;
             });
-            self.make_startable(ix);
+            self.state.arrived.insert(ix);
         } else {
             let names: Vec<String> = moved.iter().map(|moved| moved.resource_id.to_string()).collect();
             let message = format!("not what was planned with any more: {}", names.join(", "));

@@ -223,7 +223,7 @@ impl Decider<'_> {
         }
     }
 
-    pub(super) fn make_startable(&mut self, ix: NodeIx) {
+    fn make_startable(&mut self, ix: NodeIx) {
         match self.state.plan.edges(ix).lane {
             Some((lane, item)) => {
                 self.state.lanes[lane].arrive(item, ix);

@@ -45,7 +45,7 @@ impl Decider<'_> {
         self.follow();
     }
 
-    /// Makes a waiting node startable once more.
+    /// Lets a waiting node arrive once more: its condition is looked at again, too.
     pub(super) fn try_again(&mut self, ix: NodeIx) {
         self.change(ix, |row| {
             row.state = NodeState::Ready;
@@ -54,7 +54,7 @@ impl Decider<'_> {
             row.wait = None;
             row.revalidated = false;
         });
-        self.make_startable(ix);
+        self.state.arrived.insert(ix);
     }
 
     /// How long to wait before attempt `made + 1`: doubled with every attempt, within the policy's bound,

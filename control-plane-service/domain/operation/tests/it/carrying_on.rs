@@ -457,6 +457,24 @@ fn a_held_node_can_be_retried_skipped_or_given_up() {
 }
 
 #[test]
+fn retrying_a_node_whose_condition_could_not_be_decided_decides_it_again() {
+    let plans = plan(1)
+        .job("work", &[])
+        .with(|node| node.when = Some("nowhere.at.all".into()))
+        .on_failure(OnFailure::Hold);
+    let mut world = World::new(plans.index());
+    world.begin();
+    assert_eq!(world.status(), OperationStatus::WaitingIntervention);
+    world.accept(all_failed());
+    assert_eq!(
+        world.status(),
+        OperationStatus::WaitingIntervention,
+        "it is as undecidable as before"
+    );
+    assert!(world.specs.is_empty());
+}
+
+#[test]
 fn a_retry_with_another_scenarios_plan_or_a_wrong_revision_is_refused() {
     let plans = rollout();
     let mut world = broken_at_the_second_host(&plans);

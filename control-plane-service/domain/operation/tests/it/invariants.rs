@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use control_plane_operation::row::NodeRunRow;
 use control_plane_operation::{
-    Change, CommandAnswer, Decision, EffectKind, GateState, Input, NodeReason, NodeState, OperationStatus, PlanIndex,
-    RunEnd, UpdateState, accept_of,
+    Change, CommandAnswer, Decision, EffectKind, EventKind, GateState, Input, NodeReason, NodeState, OperationStatus,
+    PlanIndex, RunEnd, UpdateState, accept_of,
 };
 use control_plane_plan::{Accept, NodeKind, Plan, covered_by};
 use kernel::id::AttemptId;
@@ -61,12 +61,12 @@ pub fn after_step(before: &Store, world: &World, inputs: &[Input], decision: &De
     for effect in &decision.effects {
         match &effect.kind {
             EffectKind::SubmitAttempt { spec } => {
-                may_start(world, &spec.plan_node_id);
+                may_start(world, decision, &spec.plan_node_id);
                 assert_eq!(world.store.attempts[&spec.attempt_id].result, None);
             }
             EffectKind::SendResourceUpdate { command } => {
                 let update = &world.store.updates[&command.command_id];
-                may_start(world, &update.node);
+                may_start(world, decision, &update.node);
                 provided_capabilities_are_proven(command);
             }
             _ => {}
@@ -81,7 +81,7 @@ fn events_are_gapless(world: &World) {
         assert_eq!(event.sequence, ix as u64 + 1);
     }
     let status = world.events.iter().rev().find_map(|event| match &event.kind {
-        control_plane_operation::EventKind::StatusChanged { to, .. } => Some(*to),
+        EventKind::StatusChanged { to, .. } => Some(*to),
         _ => None,
     });
     assert_eq!(status.unwrap_or(OperationStatus::Pending), operation.status);
@@ -131,7 +131,7 @@ fn answers_are_true(inputs: &[Input], decision: &Decision) {
     let told = decision
         .events
         .iter()
-        .filter(|event| matches!(event.kind, control_plane_operation::EventKind::CommandAccepted { .. }));
+        .filter(|event| matches!(event.kind, EventKind::CommandAccepted { .. }));
     assert_eq!(
         told.count(),
         accepted,
@@ -236,15 +236,24 @@ fn ends_are_true(world: &World) {
 }
 
 /// Whether `node` may be handed to the world now.
-fn may_start(world: &World, node: &str) {
+fn may_start(world: &World, decision: &Decision, node: &str) {
     let operation = world.store.operation.as_ref().unwrap();
     let progress = &operation.progress;
     assert!(!progress.paused, "{node} started during a pause");
     assert!(progress.cancel.is_none(), "{node} started after a cancel");
-    assert!(
-        progress.stopped_by.is_none() && progress.failure.is_none(),
-        "{node} started after a failure"
-    );
+    assert_eq!(progress.failure, None, "{node} started in a run that failed as a whole");
+    if let Some(stopper) = &progress.stopped_by {
+        // What fails without leaving the domain may stop the run after others started in the same decision.
+        let started = position(decision, |kind| match kind {
+            EventKind::AttemptSubmitted { node: of, .. } | EventKind::UpdateSent { node: of, .. } => of == node,
+            _ => false,
+        });
+        let stopped = position(
+            decision,
+            |kind| matches!(kind, EventKind::NodeChanged { node: of, to, .. } if of == stopper && to.is_end()),
+        );
+        assert!(started < stopped, "{node} started after {stopper} failed");
+    }
     assert!(progress.begun);
     let plan = world.state.plan();
     if !plan.plan().claims.is_empty() {
@@ -274,6 +283,10 @@ fn may_start(world: &World, node: &str) {
         }
     }
     lanes_hold(world, node, &latest);
+}
+
+fn position(decision: &Decision, wanted: impl Fn(&EventKind) -> bool) -> Option<usize> {
+    decision.events.iter().position(|event| wanted(&event.kind))
 }
 
 fn lanes_hold(world: &World, node: &str, latest: &BTreeMap<&str, &NodeRunRow>) {
