@@ -37,6 +37,31 @@ impl PlanningApp {
     }
 }
 
+impl PlanningApp {
+    /// The parts of the planning side. Nothing runs and nothing is connected yet.
+    ///
+    /// # Errors
+    /// When the pools cannot be made.
+    pub fn new(
+        config: &Config,
+        events: Arc<dyn EventSource>,
+        execution: client_kit::Client,
+    ) -> Result<Self, DatabaseError> {
+        let api = Database::open(&config.database.api, "control-plane-planning", config.api_pool)?;
+        let worker = Database::open(&config.database.worker, "control-plane-projection", config.worker_pool)?;
+        let library = Arc::new(Library::default());
+        let projection = Projection::new(worker.clone(), events);
+        let planner = StoredPlanner::new(api.clone(), library.clone(), projection.clone());
+        Ok(Self {
+            database: api,
+            library,
+            delivery: Delivery::new(worker, execution),
+            projection,
+            planner: Arc::new(planner),
+        })
+    }
+}
+
 /// Puts the planning side together. Nothing runs and nothing is connected yet. `organizations` are
 /// followed from the beginning; others from their first pack or plan on.
 ///
@@ -48,25 +73,14 @@ pub fn side(
     execution: client_kit::Client,
     organizations: Vec<OrganizationId>,
 ) -> Result<PlanningSide, DatabaseError> {
-    let api = Database::open(&config.database.api, "control-plane-planning", config.api_pool)?;
-    let worker = Database::open(&config.database.worker, "control-plane-projection", config.worker_pool)?;
-    let library = Arc::new(Library::default());
-    let delivery = Delivery::new(worker.clone(), execution);
-    let projection = Projection::new(worker, events);
-    let planner = Arc::new(StoredPlanner::new(api.clone(), library.clone(), projection.clone()));
-    let app = PlanningApp {
-        database: api,
-        library,
-        delivery: delivery.clone(),
-        projection: projection.clone(),
-        planner: planner.clone(),
-    };
+    let app = PlanningApp::new(config, events, execution)?;
+    let (delivery, projection) = (app.delivery.clone(), app.projection.clone());
     let workers: Vec<Worker> = vec![
         Box::new(move |shutdown| Box::pin(delivery.run(shutdown))),
         Box::new(move |shutdown| Box::pin(projection.run(organizations, shutdown))),
     ];
     Ok(PlanningSide {
-        planner,
+        planner: app.planner.clone(),
         routes: routes().with_state(app),
         rules: rules(),
         workers,

@@ -32,6 +32,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use follower::FollowError;
 pub use row::{Projected, RowError};
 pub use verdict::{Verdict, judge};
 pub use wait::{WaitFor, WaitForError};
@@ -79,6 +80,14 @@ impl Projection {
     /// The store does not answer.
     pub async fn ask_rebuild(&self, organization: OrganizationId) -> Result<(), DatabaseError> {
         store::ask_rebuild(&self.database, organization).await
+    }
+
+    /// One round for one organization, without waiting: a rebuild when one is due, else what came.
+    ///
+    /// # Errors
+    /// The store or the source does not answer.
+    pub async fn step(&self, organization: OrganizationId) -> Result<(), FollowError> {
+        follower::round(self, organization, Duration::ZERO).await
     }
 
     fn tell_applied(&self) {
