@@ -41,13 +41,15 @@ impl OrgTransaction {
         Ok(())
     }
 
-    /// Makes everything durable. An error says the outcome is not known only when the connection
-    /// was lost; else nothing was written.
+    /// Makes everything durable. When the connection was lost the outcome is not known; any other
+    /// error says that nothing was written, also when an earlier statement's error was passed over.
     ///
     /// # Errors
     /// The server refused, or the connection was lost.
     pub async fn commit(mut self) -> Result<(), DatabaseError> {
-        self.batch_execute("COMMIT").await?;
+        // `COMMIT` alone "succeeds" after a failed statement by rolling back. The empty query before
+        // it fails then, in the same round trip, and the commit is not reached.
+        self.batch_execute("SELECT; COMMIT").await?;
         self.client = None;
         Ok(())
     }

@@ -43,7 +43,7 @@ async fn a_database_that_is_away_is_503_with_when_to_come_back() {
 #[tokio::test(start_paused = true)]
 async fn a_dependency_that_hangs_is_told_and_does_not_hang_the_answer() {
     use tower::ServiceExt as _;
-    let health = Health::default().dependency("slow", || std::future::pending());
+    let health = Health::default().dependency("slow", std::future::pending);
     let routes = api_kit::OpenApiRouter::new();
     let api = api_kit::ApiBuilder::new("x", "1", routes, api_kit::AccessTable::default())
         .health(health)

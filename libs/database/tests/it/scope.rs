@@ -154,3 +154,16 @@ async fn both_libraries_tell_the_violated_constraint_by_name() {
     let error: database::DatabaseError = error.unwrap_err().into();
     assert_eq!(error.constraint(), Some("notes_body_check"));
 }
+
+#[tokio::test]
+async fn a_commit_after_a_failed_statement_is_an_error_and_never_a_silent_roll_back() {
+    let test = notebook().await;
+    let api = test.open(ServiceRole::Api);
+    let ours = OrganizationId::new_v7();
+    let transaction = api.begin_hot(ours).await.unwrap();
+    let insert = "INSERT INTO notes (organization_id, body) VALUES ($1, $2)";
+    transaction.execute(insert, &[&ours.as_uuid(), &"kept?"]).await.unwrap();
+    transaction.execute(insert, &[&ours.as_uuid(), &""]).await.unwrap_err();
+    transaction.commit().await.unwrap_err();
+    assert!(bodies_hot(&api, ours.into()).await.is_empty());
+}
