@@ -37,8 +37,9 @@ pub(crate) struct Execution {
     pub(crate) shown: Shown,
     /// Ended after so long, whatever the attempt's own time.
     pub(crate) within: Option<Duration>,
-    /// Also runs, and is not ended, when the attempt is being stopped: for sweeps.
-    pub(crate) heeds_stop: bool,
+    /// Part of the job: carries its mark and ends with it. A sweep is neither, or it would find itself
+    /// where the runner's machine is the target.
+    pub(crate) of_the_job: bool,
 }
 
 impl Execution {
@@ -54,7 +55,7 @@ impl Execution {
             descriptors: Vec::new(),
             shown: Shown::Output { label: None },
             within: None,
-            heeds_stop: true,
+            of_the_job: true,
         }
     }
 }
@@ -80,7 +81,7 @@ impl Executed {
 impl JobContext {
     /// Runs `execution` in `slot`.
     pub(crate) async fn execute(&self, slot: Slot, mut execution: Execution) -> Result<Executed, IsolationError> {
-        if execution.heeds_stop
+        if execution.of_the_job
             && let Some(cause) = self.stop.cause()
         {
             return Ok(Executed {
@@ -89,7 +90,7 @@ impl JobContext {
             });
         }
         let (stdin, shown) = (execution.stdin.take(), execution.shown.clone());
-        let (within, heeds_stop) = (execution.within, execution.heeds_stop);
+        let (within, of_the_job) = (execution.within, execution.of_the_job);
         let command = self.command(slot, execution, stdin.is_some());
         failpoints::hit("runner.spawn.before");
         let mut running = self.isolation.start(command).await?;
@@ -101,7 +102,7 @@ impl JobContext {
         }
         let stdout = self.drain(running.take_stdout(), OutputStream::Stdout, &shown);
         let stderr = self.drain(running.take_stderr(), OutputStream::Stderr, &shown);
-        let mut executed = self.follow(running.as_mut(), within, heeds_stop).await?;
+        let mut executed = self.follow(running.as_mut(), within, of_the_job).await?;
         // Every process that could hold the pipes is gone, so both end now.
         executed.stdout = stdout.await.unwrap_or_default();
         executed.stderr = stderr.await.unwrap_or_default();
@@ -115,8 +116,10 @@ impl JobContext {
             ("LC_ALL".into(), "C.UTF-8".into()),
             ("USER".into(), "job".into()),
             ("HOME".into(), slot.work.clone().into()),
-            ("PLATFORM_ATTEMPT".into(), self.mark().into()),
         ]);
+        if execution.of_the_job {
+            environment.insert("PLATFORM_ATTEMPT".into(), self.mark().into());
+        }
         environment.extend(execution.environment);
         SandboxCommand {
             directory: execution.directory.unwrap_or_else(|| slot.work.clone()),
@@ -136,10 +139,10 @@ impl JobContext {
         &self,
         running: &mut dyn Running,
         within: Option<Duration>,
-        heeds_stop: bool,
+        of_the_job: bool,
     ) -> Result<Executed, IsolationError> {
         let stop = async {
-            if heeds_stop {
+            if of_the_job {
                 self.stop.asked().await
             } else {
                 std::future::pending().await

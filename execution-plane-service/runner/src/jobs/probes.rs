@@ -150,7 +150,7 @@ async fn on_target(context: &JobContext, access: &Access, target: &ResourceId, l
         stdin: None,
         shown: Shown::Kept(KEPT),
         within: Some(PATIENCE),
-        heeds_stop: true,
+        of_the_job: true,
     };
     let RemoteOutcome { local, end, .. } = context
         .remote(access, remote)

@@ -68,7 +68,7 @@ impl Ssh {
             stdin,
             shown: shown.clone(),
             within: None,
-            heeds_stop: true,
+            of_the_job: true,
         };
         let stdin = context.secrets.stdin().map(|value| value.expose().to_vec());
         let last = match (&self.job.work, script) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 /// A line of a secret shorter than this is not a form of its own: `}` must stay readable.
 const SHORTEST_LINE: usize = 8;
@@ -64,36 +64,38 @@ fn plain_and_escaped(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
 fn encoded(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     for offset in 0..3 {
         for url_safe in [false, true] {
-            let form = base64_inside(value, offset, url_safe);
-            if offset == 0 && !url_safe {
-                for width in [64, 76] {
-                    forms.extend(
-                        form.chunks(width)
-                            .filter(|piece| piece.len() >= SHORTEST_LINE)
-                            .map(<[u8]>::to_vec),
-                    );
-                }
-            }
-            forms.insert(form);
+            let (inside, ending) = base64(value, offset, url_safe);
+            forms.extend([inside, ending.clone(), without_padding(&ending)]);
         }
+    }
+    let (_, whole) = base64(value, 0, false);
+    for width in [64, 76] {
+        let pieces = whole.chunks(width).filter(|piece| piece.len() >= SHORTEST_LINE);
+        forms.extend(pieces.map(<[u8]>::to_vec));
     }
     forms.insert(hex::encode(value).into_bytes());
     forms.insert(hex::encode_upper(value).into_bytes());
 }
 
-/// The characters that are the value's alone when it starts `offset` bytes into a triple, whatever
-/// stands before and after it.
-fn base64_inside(value: &[u8], offset: usize, url_safe: bool) -> Vec<u8> {
+/// The characters of base64 that are the value's when it starts `offset` bytes into a triple: those
+/// that are its alone, whatever stands after it, and those when it ends the data.
+fn base64(value: &[u8], offset: usize, url_safe: bool) -> (Vec<u8>, Vec<u8>) {
     let mut padded = vec![0; offset];
     padded.extend_from_slice(value);
     let text = if url_safe {
-        URL_SAFE_NO_PAD.encode(&padded)
+        URL_SAFE.encode(&padded)
     } else {
-        STANDARD_NO_PAD.encode(&padded)
+        STANDARD.encode(&padded)
     };
     let first = (8 * offset).div_ceil(6);
     let last = 8 * padded.len() / 6;
-    text.as_bytes().get(first..last).unwrap_or_default().to_vec()
+    let part = |from: usize, to: usize| text.as_bytes().get(from..to).unwrap_or_default().to_vec();
+    (part(first, last), part(first, text.len()))
+}
+
+fn without_padding(form: &[u8]) -> Vec<u8> {
+    let end = form.iter().rposition(|&byte| byte != b'=').map_or(0, |place| place + 1);
+    form[..end].to_vec()
 }
 
 fn percent(value: &[u8], plain: &[u8], upper: bool, plus: bool) -> Vec<u8> {

@@ -288,7 +288,7 @@ mod tests {
             base64("us"),
             base64("use"),
             serde_json::json!({"a": [secret]}).to_string(),
-            serde_json::Value::from(serde_json::json!({"a": secret}).to_string()).to_string(),
+            Value::from(serde_json::json!({"a": secret}).to_string()).to_string(),
             format!("'{}'", secret.replace('\'', "'\\''")),
             "p%40ss%20%22word%22%20%3C%26%3E%27%C3%A9%2F%E2%82%AC%5C%201".to_owned(),
             "p%40ss+%22word%22+%3C%26%3E%27%C3%A9%2F%E2%82%AC%5C+1".to_owned(),
@@ -321,7 +321,7 @@ mod tests {
             .flat_map(|line| [line, b"\n"].concat())
             .collect();
         let masked = String::from_utf8(set.mask(&wrapped)).unwrap();
-        assert!(masked.chars().all(|c| c == '*' || c == '\n' || c == '='), "{masked}");
+        assert!(masked.chars().all(|c| c == '*' || c == '\n'), "{masked}");
         assert_eq!(set.mask(b"} is a brace"), b"} is a brace", "short lines stay readable");
     }
 

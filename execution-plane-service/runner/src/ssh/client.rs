@@ -20,7 +20,7 @@ pub(crate) struct Remote<'a> {
     pub(crate) stdin: Option<Vec<u8>>,
     pub(crate) shown: Shown,
     pub(crate) within: Option<Duration>,
-    pub(crate) heeds_stop: bool,
+    pub(crate) of_the_job: bool,
 }
 
 /// What came of it, at the client and on the target.
@@ -60,7 +60,7 @@ impl JobContext {
         execution.stdin = remote.stdin;
         execution.shown = remote.shown;
         execution.within = remote.within;
-        execution.heeds_stop = remote.heeds_stop;
+        execution.of_the_job = remote.of_the_job;
         let local = match self.execute(slot, execution).await {
             Ok(local) => local,
             Err(error) => {
@@ -71,7 +71,7 @@ impl JobContext {
         let text = String::from_utf8_lossy(&std::fs::read(&log_path).unwrap_or_default()).into_owned();
         drop(std::fs::remove_file(&log_path));
         let sent = text.contains("debug1: Sending command: ");
-        if sent && remote.heeds_stop {
+        if sent && remote.of_the_job {
             self.touch(remote.target);
         }
         let by_itself = local.stopped.is_none() && !local.overran && local.ended.is_some();

@@ -90,7 +90,7 @@ async fn one(context: &JobContext, access: &Access, target: &ResourceId, line: S
         stdin: None,
         shown: Shown::Kept(4096),
         within: Some(PATIENCE),
-        heeds_stop: false,
+        of_the_job: false,
     };
     let outcome = match context.remote(access, remote).await {
         Ok(outcome) => outcome,

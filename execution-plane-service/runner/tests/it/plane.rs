@@ -1,0 +1,401 @@
+//! A service of the runner protocol, in memory: only what a runner sees of one, with faults on demand.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use contracts::{ArtifactRef, ArtifactStorage, ExecutionResult, JobSpec, ProducedBy};
+use execution_plane_api::{
+    ArtifactUploadQuery, AttemptState, FinishRequest, FinishResponse, Lease, LeasePullRequest, LeasePullResponse,
+    LeaseRenewRequest, LeaseRenewResponse, OutputAcknowledged, OutputChunk, OutputUploadRequest, RenewOutcome,
+    RenewedLease, RunnerRegistration, RunnerSession, StartedRequest, StartedResponse,
+};
+use kernel::id::{AttemptId, RunnerId};
+use serde_json::json;
+use tokio::sync::Notify;
+
+#[derive(Default)]
+pub struct Record {
+    pub epoch: u64,
+    pub job: Option<JobSpec>,
+    pub chunks: Vec<OutputChunk>,
+    pub artifacts: BTreeMap<String, Vec<u8>>,
+    pub result: Option<ExecutionResult>,
+    pub started: bool,
+    pub cancel: bool,
+    pub gone: bool,
+    pub renewals: u32,
+    /// How often a finish of it was stored.
+    pub finishes: u32,
+}
+
+#[derive(Default)]
+pub struct PlaneState {
+    pub attempts: BTreeMap<AttemptId, Record>,
+    queue: VecDeque<Lease>,
+    pub registration: Option<RunnerRegistration>,
+    pub sessions: u64,
+    pub contents: BTreeMap<AttemptId, Vec<u8>>,
+    pub lease_seconds: f64,
+    /// Everything is refused with 503, as by a service that restarts.
+    pub away: bool,
+    /// So many output calls are stored and then answered with 503: the answer is lost.
+    pub lose_output_answers: u32,
+    pub lose_finish_answers: u32,
+}
+
+#[derive(Clone)]
+pub struct Plane {
+    state: Arc<Mutex<PlaneState>>,
+    changed: Arc<Notify>,
+    pub url: String,
+}
+
+type Answer<T> = Result<Json<T>, Response>;
+
+fn problem(status: u16, code: &str, extra: serde_json::Value) -> Response {
+    let mut body = json!({"type": "about:blank", "title": code, "status": status, "code": code});
+    if let (Some(body), Some(extra)) = (body.as_object_mut(), extra.as_object()) {
+        body.extend(extra.clone());
+    }
+    let kind = [(header::CONTENT_TYPE, "application/problem+json")];
+    (StatusCode::from_u16(status).unwrap(), kind, body.to_string()).into_response()
+}
+
+impl Plane {
+    pub async fn start() -> Self {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let state = PlaneState {
+            lease_seconds: 30.0,
+            ..PlaneState::default()
+        };
+        let plane = Self {
+            state: Arc::new(Mutex::new(state)),
+            changed: Arc::default(),
+            url,
+        };
+        let router = axum::Router::new()
+            .route("/v1/runner/sessions", post(session))
+            .route("/v1/runner/leases/pull", post(pull))
+            .route("/v1/runner/leases/renew", post(renew))
+            .route("/v1/runner/attempts/{id}/started", post(started))
+            .route("/v1/runner/attempts/{id}/output", post(output))
+            .route("/v1/runner/attempts/{id}/artifacts/{name}", put(artifact))
+            .route("/v1/runner/attempts/{id}/finish", post(finish))
+            .route("/v1/runner/attempts/{id}/content", get(content))
+            .layer(axum::extract::DefaultBodyLimit::disable())
+            .with_state(plane.clone());
+        tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        plane
+    }
+
+    pub fn state(&self) -> MutexGuard<'_, PlaneState> {
+        self.state.lock().unwrap()
+    }
+
+    /// Changes something and wakes whoever waits.
+    pub fn change(&self, change: impl FnOnce(&mut PlaneState)) {
+        change(&mut self.state());
+        self.changed.notify_waiters();
+    }
+
+    pub fn submit(&self, lease: Lease, content: Option<Vec<u8>>) {
+        self.change(|state| {
+            let record = Record {
+                epoch: lease.epoch,
+                job: Some(lease.job.clone()),
+                ..Record::default()
+            };
+            state.attempts.insert(lease.attempt_id, record);
+            if let Some(content) = content {
+                state.contents.insert(lease.attempt_id, content);
+            }
+            state.queue.push_back(lease);
+        });
+    }
+
+    /// Waits until `holds`.
+    pub async fn until(&self, what: &str, holds: impl Fn(&PlaneState) -> bool) {
+        let wait = async {
+            loop {
+                let changed = self.changed.notified();
+                tokio::pin!(changed);
+                changed.as_mut().enable();
+                if holds(&self.state()) {
+                    return;
+                }
+                changed.await;
+            }
+        };
+        let patience = Duration::from_secs(90);
+        tokio::time::timeout(patience, wait)
+            .await
+            .unwrap_or_else(|_| panic!("waited in vain for: {what}"));
+    }
+
+    pub async fn result(&self, id: AttemptId) -> ExecutionResult {
+        self.until("the end of the attempt", |state| state.attempts[&id].result.is_some())
+            .await;
+        self.state().attempts[&id].result.clone().unwrap()
+    }
+
+    /// The whole output, checked for order and offsets.
+    pub fn output(&self, id: AttemptId) -> String {
+        let mut all = Vec::new();
+        for (index, chunk) in self.state().attempts[&id].chunks.iter().enumerate() {
+            assert_eq!(
+                (chunk.sequence, chunk.byte_offset),
+                (index as u64 + 1, all.len() as u64)
+            );
+            all.extend_from_slice(&chunk.data);
+        }
+        String::from_utf8_lossy(&all).into_owned()
+    }
+
+    fn record<T>(&self, id: AttemptId, epoch: u64, then: impl FnOnce(&mut Record) -> Answer<T>) -> Answer<T> {
+        let mut state = self.state();
+        if state.away {
+            return Err(problem(503, "unavailable", json!({})));
+        }
+        let record = state
+            .attempts
+            .get_mut(&id)
+            .ok_or_else(|| problem(404, "not_found", json!({})))?;
+        if record.gone || record.epoch != epoch {
+            return Err(problem(409, "stale_epoch", json!({})));
+        }
+        let answer = then(record);
+        drop(state);
+        self.changed.notify_waiters();
+        answer
+    }
+
+    fn refuse_while_away(&self) -> Result<(), Response> {
+        if self.state().away {
+            Err(problem(503, "unavailable", json!({})))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+async fn session(State(plane): State<Plane>, Json(registration): Json<RunnerRegistration>) -> Answer<RunnerSession> {
+    plane.refuse_while_away()?;
+    plane.change(|state| {
+        state.sessions += 1;
+        state.registration = Some(registration);
+    });
+    let state = plane.state();
+    Ok(Json(RunnerSession {
+        runner_id: RunnerId::new_v7(),
+        session: state.sessions,
+        token: format!("token-{}", state.sessions),
+        expires_at: chrono::Utc::now() + chrono::TimeDelta::hours(1),
+        lease_seconds: state.lease_seconds,
+        grace_seconds: 5.0,
+    }))
+}
+
+async fn pull(State(plane): State<Plane>, Json(request): Json<LeasePullRequest>) -> Answer<LeasePullResponse> {
+    plane.refuse_while_away()?;
+    let take = || {
+        let mut state = plane.state();
+        let free = (request.free_slots as usize).min(state.queue.len());
+        let seconds = state.lease_seconds;
+        let give = |mut lease: Lease| {
+            lease.deadline_in_seconds = seconds;
+            lease
+        };
+        state.queue.drain(..free).map(give).collect::<Vec<_>>()
+    };
+    let wait = async {
+        loop {
+            let changed = plane.changed.notified();
+            let leases = take();
+            if !leases.is_empty() {
+                return leases;
+            }
+            changed.await;
+        }
+    };
+    let wait = tokio::time::timeout(Duration::from_secs(request.wait_seconds.into()), wait).await;
+    plane.refuse_while_away()?;
+    Ok(Json(LeasePullResponse {
+        leases: wait.unwrap_or_default(),
+        gone: Vec::new(),
+    }))
+}
+
+async fn renew(State(plane): State<Plane>, Json(request): Json<LeaseRenewRequest>) -> Answer<LeaseRenewResponse> {
+    plane.refuse_while_away()?;
+    let look = || {
+        let state = plane.state();
+        let outcome = |held: &execution_plane_api::HeldAttempt| match state.attempts.get(&held.attempt_id) {
+            Some(record) if record.epoch == held.epoch && !record.gone => match record.cancel {
+                true => RenewOutcome::CancelRequested,
+                false => RenewOutcome::Ok,
+            },
+            _ => RenewOutcome::Gone,
+        };
+        let news = request.held.iter().any(|held| match outcome(held) {
+            RenewOutcome::Ok => false,
+            RenewOutcome::CancelRequested => !held.cancelling,
+            RenewOutcome::Gone => true,
+        });
+        let lease = |held: &execution_plane_api::HeldAttempt| RenewedLease {
+            attempt_id: held.attempt_id,
+            epoch: held.epoch,
+            outcome: outcome(held),
+            deadline_in_seconds: (outcome(held) != RenewOutcome::Gone).then_some(state.lease_seconds),
+        };
+        (news, request.held.iter().map(lease).collect::<Vec<_>>())
+    };
+    plane.change(|state| {
+        for held in &request.held {
+            if let Some(record) = state.attempts.get_mut(&held.attempt_id) {
+                record.renewals += 1;
+            }
+        }
+    });
+    let wait = async {
+        loop {
+            let changed = plane.changed.notified();
+            if look().0 {
+                return;
+            }
+            changed.await;
+        }
+    };
+    drop(tokio::time::timeout(Duration::from_secs(request.wait_seconds.into()), wait).await);
+    plane.refuse_while_away()?;
+    Ok(Json(LeaseRenewResponse { leases: look().1 }))
+}
+
+async fn started(
+    State(plane): State<Plane>,
+    Path(id): Path<AttemptId>,
+    Json(request): Json<StartedRequest>,
+) -> Answer<StartedResponse> {
+    plane.record(id, request.epoch, |record| {
+        record.started = true;
+        Ok(Json(StartedResponse {
+            state: AttemptState::Running,
+        }))
+    })
+}
+
+async fn output(
+    State(plane): State<Plane>,
+    Path(id): Path<AttemptId>,
+    Json(request): Json<OutputUploadRequest>,
+) -> Answer<OutputAcknowledged> {
+    let lose = {
+        let mut state = plane.state();
+        let lose = state.lose_output_answers > 0;
+        state.lose_output_answers = state.lose_output_answers.saturating_sub(1);
+        lose
+    };
+    plane.record(id, request.epoch, |record| {
+        for chunk in request.chunks {
+            let next = record.chunks.len() as u64 + 1;
+            if chunk.sequence > next {
+                return Err(problem(409, "output_gap", json!({"expected_sequence": next})));
+            }
+            if chunk.sequence == next {
+                record.chunks.push(chunk);
+            } else {
+                assert_eq!(
+                    record.chunks[chunk.sequence as usize - 1],
+                    chunk,
+                    "a resent chunk is the same"
+                );
+            }
+        }
+        if lose {
+            return Err(problem(503, "unavailable", json!({})));
+        }
+        Ok(Json(OutputAcknowledged {
+            acknowledged_sequence: record.chunks.len() as u64,
+        }))
+    })
+}
+
+async fn artifact(
+    State(plane): State<Plane>,
+    Path((id, name)): Path<(AttemptId, String)>,
+    Query(query): Query<ArtifactUploadQuery>,
+    body: Bytes,
+) -> Answer<ArtifactRef> {
+    assert_eq!(kernel::Sha256Digest::of(&body), query.sha256);
+    plane.record(id, query.epoch, |record| {
+        record.artifacts.insert(name.clone(), body.to_vec());
+        let job = record.job.as_ref().unwrap();
+        Ok(Json(ArtifactRef {
+            id: uuid::Uuid::now_v7(),
+            artifact_type: query.artifact_type,
+            storage: ArtifactStorage::S3,
+            uri: format!("s3://aiops-artifacts/operations/{}/{name}", job.operation_id),
+            sensitivity: query.sensitivity,
+            produced_by: ProducedBy {
+                operation_id: job.operation_id,
+                plan_node_id: job.plan_node_id.clone(),
+            },
+            name: Some(name),
+            sha256: Some(query.sha256),
+            size_bytes: Some(body.len() as u64),
+            media_type: query.media_type,
+        }))
+    })
+}
+
+async fn finish(
+    State(plane): State<Plane>,
+    Path(id): Path<AttemptId>,
+    Json(request): Json<FinishRequest>,
+) -> Answer<FinishResponse> {
+    let lose = {
+        let mut state = plane.state();
+        let lose = state.lose_finish_answers > 0;
+        state.lose_finish_answers = state.lose_finish_answers.saturating_sub(1);
+        lose
+    };
+    plane.record(id, request.epoch, |record| {
+        if record.chunks.len() as u64 != request.last_output_sequence {
+            let expected = record.chunks.len() as u64 + 1;
+            return Err(problem(
+                409,
+                "output_incomplete",
+                json!({"expected_sequence": expected}),
+            ));
+        }
+        match &record.result {
+            Some(first) => assert_eq!(*first, request.result, "a repeated finish is the same"),
+            None => record.finishes += 1,
+        }
+        record.result = Some(request.result.clone());
+        if lose {
+            return Err(problem(503, "unavailable", json!({})));
+        }
+        Ok(Json(FinishResponse {
+            state: AttemptState::Succeeded,
+            result: request.result,
+        }))
+    })
+}
+
+async fn content(State(plane): State<Plane>, Path(id): Path<AttemptId>) -> Result<Vec<u8>, Response> {
+    plane.refuse_while_away()?;
+    plane
+        .state()
+        .contents
+        .get(&id)
+        .cloned()
+        .ok_or_else(|| problem(404, "not_found", json!({})))
+}
