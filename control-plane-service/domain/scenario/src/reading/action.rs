@@ -40,6 +40,7 @@ pub(super) fn gate(node: &Node, here: &Here<'_>) -> Option<GateTemplate> {
         let place = Place {
             variables: &["slots"],
             for_each: None,
+            unknown_item: false,
         };
         check_dynamic(&found.value, found.at, place, here.known, faults);
         found.value
@@ -101,7 +102,7 @@ pub(super) fn update(node: &Node, here: &Here<'_>, references: &mut NodeReferenc
 fn updated_slot(fields: &mut Fields<'_, '_>, here: &Here<'_>) -> Option<String> {
     let faults = here.faults;
     let Some(slot) = fields.text("slot") else {
-        if here.slot_of_item().is_none() {
+        if here.slot_of_item().is_none() && !here.faulty_for_each {
             faults.add(
                 fields.at,
                 FaultCode::MissingField,

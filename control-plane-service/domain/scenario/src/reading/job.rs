@@ -123,7 +123,7 @@ fn targets(fields: &mut Fields<'_, '_>, here: &Here<'_>, job_type: Option<JobTyp
     let faults = here.faults;
     let missing = |at, message: &str, remedy: &str| faults.add(at, FaultCode::MissingField, message, remedy);
     let Some(node) = fields.node("targets") else {
-        if here.slot_of_item().is_some() {
+        if here.slot_of_item().is_some() || here.faulty_for_each {
             return Some(Targets::Item);
         }
         missing(
@@ -135,7 +135,7 @@ fn targets(fields: &mut Fields<'_, '_>, here: &Here<'_>, job_type: Option<JobTyp
     };
     match &node.content {
         Content::Text(word) if word == "item" => {
-            if here.slot_of_item().is_none() {
+            if here.slot_of_item().is_none() && !here.faulty_for_each {
                 missing(
                     node.at,
                     "there is no item that is a resource",

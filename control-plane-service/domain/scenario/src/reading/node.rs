@@ -26,6 +26,8 @@ const MAX_PARALLEL: u32 = 10_000;
 pub(super) struct Here<'a> {
     pub(super) id: &'a str,
     pub(super) for_each: Option<&'a ForEach>,
+    /// It has a `for_each`, and that has faults of its own: what follows from it is not judged.
+    pub(super) faulty_for_each: bool,
     pub(super) known: &'a Known<'a>,
     pub(super) faults: &'a Faults,
 }
@@ -36,6 +38,7 @@ impl Here<'_> {
         Place {
             variables: &["slots", "nodes"],
             for_each: self.for_each,
+            unknown_item: self.faulty_for_each,
         }
     }
 
@@ -174,10 +177,12 @@ pub(super) fn read(
         check_name(id, "node's id", faults);
     }
     let id = id.map(|id| id.value);
-    let for_each = fields.node("for_each").and_then(|node| for_each(node, known, faults));
+    let fan_out = fields.node("for_each");
+    let for_each = fan_out.and_then(|node| for_each(node, known, faults));
     let here = Here {
         id: id.as_deref().unwrap_or("?"),
         for_each: for_each.as_ref(),
+        faulty_for_each: fan_out.is_some() && for_each.is_none(),
         known,
         faults,
     };
@@ -299,7 +304,7 @@ fn need(node: &Node, here: &Here<'_>) -> Option<NeedSpec> {
         .choice("each", &[("same", true), ("all", false)])
         .unwrap_or(false);
     fields.finish();
-    if each_same && here.for_each.is_none() {
+    if each_same && here.for_each.is_none() && !here.faulty_for_each {
         faults.add(
             node.at,
             FaultCode::InvalidValue,

@@ -31,6 +31,8 @@ pub(crate) struct Place<'a> {
     /// The variables of this place besides `parameters` and `environment`.
     pub(crate) variables: &'a [&'static str],
     pub(crate) for_each: Option<&'a ForEach>,
+    /// There is an item, and what it is cannot be told because its fan-out has faults.
+    pub(crate) unknown_item: bool,
 }
 
 impl Place<'_> {
@@ -38,21 +40,25 @@ impl Place<'_> {
     pub(crate) const MATCHING: Place<'static> = Place {
         variables: &["resource"],
         for_each: None,
+        unknown_item: false,
     };
     /// Inside a capability constraint.
     pub(crate) const ATTRIBUTES: Place<'static> = Place {
         variables: &["attributes"],
         for_each: None,
+        unknown_item: false,
     };
     /// Where only what was asked for is known.
     pub(crate) const REQUEST: Place<'static> = Place {
         variables: &[],
         for_each: None,
+        unknown_item: false,
     };
     /// What a fan-out runs over.
     pub(crate) const LIST: Place<'static> = Place {
         variables: &["slots"],
         for_each: None,
+        unknown_item: false,
     };
 }
 
@@ -74,7 +80,7 @@ pub(crate) fn check(
         let (variable, field) = (path.variable.as_str(), path.field.as_deref());
         let in_scope = matches!(variable, "parameters" | "environment")
             || place.variables.contains(&variable)
-            || (variable == "item" && place.for_each.is_some());
+            || (variable == "item" && (place.for_each.is_some() || place.unknown_item));
         if !in_scope {
             let mut there = vec!["parameters", "environment"];
             there.extend(place.variables);
@@ -116,7 +122,7 @@ pub(crate) fn check(
                 format!("`{}` reads both `{variable}` and `nodes`", expression.source()),
                 "an expression over `nodes` is evaluated at dispatch; put the other part into a `${}` of its own",
             ),
-            ("item", Some(name)) => check_item(name, waits, at, place, expression, faults),
+            ("item", Some(name)) if !place.unknown_item => check_item(name, waits, at, place, expression, faults),
             _ => {}
         }
     }

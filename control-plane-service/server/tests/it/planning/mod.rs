@@ -1,0 +1,7 @@
+//! Packs, the copy of the catalog, and plans.
+
+mod delivery;
+mod harness;
+mod packs;
+mod plans;
+mod projection;
