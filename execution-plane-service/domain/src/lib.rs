@@ -12,6 +12,7 @@ pub mod job;
 pub mod lease;
 pub mod policy;
 pub mod routing;
+pub mod secrets;
 pub mod submission;
 
 pub use fault::{Fault, FaultCode};

@@ -100,10 +100,7 @@ impl Offer {
 /// Puts items of several parties (organizations) into a fair order: one of each in turn, each
 /// party's own in the order given. So a party with a thousand waiting items delays another's first
 /// one by one item.
-pub fn fair_order<P: Ord, T>(items: impl IntoIterator<Item = (P, T)>) -> Vec<(P, T)>
-where
-    P: Clone,
-{
+pub fn fair_order<P: Ord + Clone, T>(items: impl IntoIterator<Item = (P, T)>) -> Vec<(P, T)> {
     let mut parties: BTreeMap<P, VecDeque<T>> = BTreeMap::new();
     for (party, item) in items {
         parties.entry(party).or_default().push_back(item);

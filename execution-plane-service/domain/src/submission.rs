@@ -2,6 +2,7 @@
 //! JobSpec itself and from what the organization has uploaded.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use contracts::{ContentRef, Isolation, JobSpec, JobType};
 use kernel::Sha256Digest;
@@ -10,6 +11,7 @@ use kernel::id::OrganizationId;
 use crate::fault::{Fault, FaultCode};
 use crate::job::{self, JobParameters, ParametersError, SshConnection};
 use crate::policy::CommandPolicy;
+use crate::secrets::SecretRules;
 
 /// Most targets of one job.
 pub const MAX_TARGETS: usize = 5_000;
@@ -51,20 +53,20 @@ pub struct Checked {
 /// What the organization has, as far as the submissions at hand ask.
 #[derive(Debug, Clone, Default)]
 pub struct Known {
-    pub contents: BTreeSet<Sha256Digest>,
+    pub contents: Arc<BTreeSet<Sha256Digest>>,
     /// Names of artifacts of the submission's own operation.
     pub artifacts: BTreeSet<String>,
     /// The newest version of the policy that the submission names.
     pub policy: Option<CommandPolicy>,
     /// Names and pools of the registered runners; empty while none was ever registered.
-    pub runner_names: BTreeSet<String>,
+    pub runner_names: Arc<BTreeSet<String>>,
 }
 
-/// Checks the form of `spec`, submitted for `organization`.
+/// Checks the form of `spec`, submitted for `organization`, which may name the secrets that `secrets` allow.
 ///
 /// # Errors
 /// [`Refusal::Invalid`] with every fault, or that the job type is not available.
-pub fn check(spec: JobSpec, organization: OrganizationId) -> Result<Checked, Refusal> {
+pub fn check(spec: JobSpec, organization: OrganizationId, secrets: &SecretRules) -> Result<Checked, Refusal> {
     let parameters = match JobParameters::of(&spec) {
         Ok(parameters) => Ok(parameters),
         Err(ParametersError::NotAvailable(job_type)) => return Err(Refusal::JobTypeNotAvailable(job_type)),
@@ -75,7 +77,7 @@ pub fn check(spec: JobSpec, organization: OrganizationId) -> Result<Checked, Ref
     check_targets(&spec, parameters.as_ref().ok(), &mut faults);
     let input_artifacts = input_artifacts(&spec, &mut faults);
     let policy = policy_name(&spec, &mut faults);
-    check_secrets(&spec, &mut faults);
+    check_secrets(&spec, organization, secrets, &mut faults);
     match parameters {
         Ok(parameters) if faults.is_empty() => Ok(Checked {
             spec,
@@ -261,8 +263,13 @@ fn policy_name(spec: &JobSpec, faults: &mut Vec<Fault>) -> Option<String> {
     name.map(str::to_owned)
 }
 
-fn check_secrets(spec: &JobSpec, faults: &mut Vec<Fault>) {
+fn check_secrets(spec: &JobSpec, organization: OrganizationId, rules: &SecretRules, faults: &mut Vec<Fault>) {
     for (index, secret) in spec.inputs.secrets.iter().enumerate() {
+        if !rules.allow(organization, &secret.secret_ref) {
+            let detail = format!("the organization may not name {}", secret.secret_ref);
+            let pointer = format!("/inputs/secrets/{index}/secret_ref");
+            faults.push(Fault::new(pointer, FaultCode::NotAllowed, detail));
+        }
         let bad = secret.name.as_deref().is_some_and(|name| !is_artifact_name(name));
         if bad {
             let detail = "a plain file or variable name is expected";

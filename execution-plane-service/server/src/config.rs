@@ -5,13 +5,16 @@ use std::sync::Arc;
 use chrono::TimeDelta;
 use database::Database;
 use execution_plane_domain::lease::LeaseTerms;
+use execution_plane_domain::secrets::SecretRules;
 use execution_plane_ports::BlobStore;
 use identity::{PrivateKey, TrustStore};
 
 /// Times and limits. The defaults suit a deployment; tests shorten the times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     pub lease: LeaseTerms,
+    /// Which secrets whose jobs may name.
+    pub secrets: SecretRules,
     /// How long a runner's token holds; it rotates before.
     pub runner_token: TimeDelta,
     pub max_content_bytes: u64,
@@ -28,6 +31,7 @@ impl Default for Config {
                 grace: TimeDelta::seconds(15),
                 comeback: TimeDelta::seconds(30),
             },
+            secrets: SecretRules::default(),
             runner_token: TimeDelta::hours(12),
             max_content_bytes: 256 * 1024 * 1024,
             max_artifact_bytes: 1024 * 1024 * 1024,

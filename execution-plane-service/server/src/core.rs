@@ -111,7 +111,7 @@ impl Hot {
     async fn submit(&self, batch: Vec<Submission>) -> Vec<Result<Submitted, StoreError>> {
         match self.submit_together(&batch).await {
             Ok(outcomes) => outcomes.into_iter().map(Ok).collect(),
-            Err(error) if batch.len() == 1 => vec![Err(error)],
+            Err(error) if batch.len() == 1 && !matches!(error, StoreError::Raced) => vec![Err(error)],
             Err(error) => {
                 tracing::warn!(%error, size = batch.len(), "a batch of submissions failed; each is tried alone");
                 let mut outcomes = Vec::with_capacity(batch.len());

@@ -27,6 +27,8 @@ use outbox::Sequencer;
 use tokio_util::sync::CancellationToken;
 
 pub use config::{Config, Dependencies};
+pub use execution_plane_domain::lease::LeaseTerms;
+pub use execution_plane_domain::secrets::SecretRules;
 pub use failpoint_names::FAILPOINTS;
 
 /// The migrations of this service's database.
@@ -69,7 +71,6 @@ pub fn openapi() -> Result<utoipa::openapi::OpenApi, BuildError> {
 
 impl Service {
     /// Serves the API; give it to [`api_kit::serve`].
-    #[must_use]
     pub fn router(&self) -> Router {
         self.router.clone()
     }

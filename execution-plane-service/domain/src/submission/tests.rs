@@ -31,7 +31,11 @@ fn with(pointer: &str, value: Value) -> Value {
 }
 
 fn checked(spec: Value) -> Result<Checked, Refusal> {
-    check(serde_json::from_value(spec).unwrap(), organization())
+    check(
+        serde_json::from_value(spec).unwrap(),
+        organization(),
+        &SecretRules::default(),
+    )
 }
 
 fn faults(spec: Value) -> Vec<(String, FaultCode)> {
@@ -146,7 +150,7 @@ fn what_the_spec_refers_to_must_be_there() {
     let checked = checked(spec).unwrap();
     let mut known = Known::default();
     assert!(matches!(checked.admit(&known), Err(Refusal::ContentMissing(_))));
-    known.contents.insert(digest);
+    Arc::make_mut(&mut known.contents).insert(digest);
     assert_eq!(checked.admit(&known), Err(Refusal::ArtifactMissing("inventory".into())));
     known.artifacts.insert("inventory".into());
     assert_eq!(checked.admit(&known), Err(Refusal::UnknownPolicy("approved".into())));
@@ -163,7 +167,7 @@ fn what_the_spec_refers_to_must_be_there() {
         ..CommandPolicy::default()
     });
     assert_eq!(checked.admit(&known), Ok(()));
-    known.runner_names.insert("other".into());
+    Arc::make_mut(&mut known.runner_names).insert("other".into());
     assert_eq!(checked.admit(&known), Err(Refusal::UnknownRunner("default".into())));
 }
 
@@ -213,4 +217,22 @@ fn a_value_check_needs_neither_login_nor_content() {
         panic!("a value check");
     };
     assert_eq!(check.judge(), Ok(()));
+}
+
+#[test]
+fn a_secret_that_the_organization_may_not_name_is_refused() {
+    let spec = with(
+        "/inputs/secrets",
+        json!([{"secret_ref": "vault://ssh/prod"}, {"secret_ref": "vault://kv/x"}]),
+    );
+    let rules = SecretRules {
+        others: vec!["vault://ssh/".into()],
+        ..SecretRules::default()
+    };
+    let refused = check(serde_json::from_value(spec).unwrap(), organization(), &rules);
+    let Err(Refusal::Invalid(faults)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(faults[0].pointer, "/inputs/secrets/1/secret_ref");
+    assert_eq!(faults.len(), 1);
 }

@@ -37,7 +37,7 @@ where
     pub fn start<F, R>(lanes: usize, party: fn(&I) -> OrganizationId, run: F) -> Self
     where
         F: Fn(Vec<I>) -> R + Clone + Send + Sync + 'static,
-        R: Future<Output = Vec<O>> + Send,
+        R: Future<Output = Vec<O>> + Send + 'static,
     {
         let (sender, receiver) = mpsc::channel(BACKLOG);
         let queue = Arc::new(Mutex::new(Queue {
@@ -53,7 +53,9 @@ where
                         return;
                     }
                     let (items, senders): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
-                    for (sender, outcome) in senders.into_iter().zip(run(items).await) {
+                    // A task of its own: a panic costs its batch, never the lane.
+                    let outcomes = tokio::spawn(run(items)).await.unwrap_or_default();
+                    for (sender, outcome) in senders.into_iter().zip(outcomes) {
                         // Whoever asked may have gone; the outcome is in the database.
                         let _ = sender.send(outcome);
                     }
@@ -63,7 +65,7 @@ where
         Self { sender }
     }
 
-    /// Has `item` carried out with others; `None` when the batcher has ended.
+    /// Has `item` carried out with others; `None` when the batcher has ended or the batch panicked.
     pub async fn carry_out(&self, item: I) -> Option<O> {
         let (sender, outcome) = oneshot::channel();
         self.sender.send((item, sender)).await.ok()?;

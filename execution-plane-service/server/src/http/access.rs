@@ -15,8 +15,6 @@ const KEEPERS: &[Role] = &[Admin, Service];
 
 /// A JobSpec may be 4 MiB; a batch of large ones is sent in parts.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
-/// Chunks are base64 on the wire.
-const OUTPUT_BYTES: usize = 16 * 1024 * 1024;
 
 /// The table, its size limits as configured.
 pub fn table(config: &Config) -> AccessTable {
@@ -41,7 +39,7 @@ pub fn table(config: &Config) -> AccessTable {
         Rule::new("POST", "/v1/runner/leases/pull", RUNNERS),
         Rule::new("POST", "/v1/runner/leases/renew", RUNNERS),
         Rule::new("POST", "/v1/runner/attempts/{attempt_id}/started", RUNNERS),
-        Rule::new("POST", "/v1/runner/attempts/{attempt_id}/output", RUNNERS).body_limit(OUTPUT_BYTES),
+        Rule::new("POST", "/v1/runner/attempts/{attempt_id}/output", RUNNERS),
         Rule::new("PUT", "/v1/runner/attempts/{attempt_id}/artifacts/{name}", RUNNERS)
             .body_limit(bytes(config.max_artifact_bytes)),
         Rule::new("POST", "/v1/runner/attempts/{attempt_id}/finish", RUNNERS),

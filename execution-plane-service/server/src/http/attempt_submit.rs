@@ -47,7 +47,7 @@ async fn submit_one(core: &Core, caller: &Caller, item: Value) -> Result<Submiss
         .get("attempt_id")
         .and_then(Value::as_str)
         .and_then(|id| id.parse().ok());
-    let submission = match read(caller, &item) {
+    let submission = match read(core, caller, &item) {
         Ok(submission) => submission,
         Err(problem) => return Ok(refused(named, problem)),
     };
@@ -72,9 +72,9 @@ async fn submit_one(core: &Core, caller: &Caller, item: Value) -> Result<Submiss
     })
 }
 
-fn read(caller: &Caller, item: &Value) -> Result<Submission, Problem> {
+fn read(core: &Core, caller: &Caller, item: &Value) -> Result<Submission, Problem> {
     let spec: JobSpec = parse_json(item.to_string().as_bytes())?;
-    let checked = submission::check(spec, caller.organization).map_err(problems::refusal)?;
+    let checked = submission::check(spec, caller.organization, &core.hot.config.secrets).map_err(problems::refusal)?;
     let bytes = kernel::canonical_bytes(&checked.spec)
         .map_err(|error| Problem::invalid([FieldError::new("", "invalid_value", error.to_string())]))?;
     let spec_sha256 = Sha256Digest::of(&bytes);

@@ -42,13 +42,8 @@ pub use access::table;
 
 /// The API around `core`, not yet built.
 pub fn api(core: Arc<Core>) -> ApiBuilder {
-    let config = core.hot.config;
-    ApiBuilder::new(
-        TITLE,
-        env!("CARGO_PKG_VERSION"),
-        routes().with_state(core),
-        table(&config),
-    )
+    let table = table(&core.hot.config);
+    ApiBuilder::new(TITLE, env!("CARGO_PKG_VERSION"), routes().with_state(core), table)
 }
 
 /// The API's document alone, which needs no database.

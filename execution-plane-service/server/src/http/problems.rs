@@ -15,6 +15,7 @@ use crate::store::report::Fenced;
 pub fn store(error: StoreError) -> Problem {
     match error {
         StoreError::Database(error) => database_problem(&error),
+        StoreError::Raced => Problem::unavailable("The same attempt is being submitted elsewhere."),
         corrupt @ StoreError::Corrupt { .. } => internal_problem(&corrupt),
     }
 }

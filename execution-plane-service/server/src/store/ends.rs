@@ -37,6 +37,24 @@ pub async fn write(transaction: &OrgTransaction, organization: OrganizationId, e
         .map(|end| serde_json::to_string(&end.result))
         .collect::<Result<Vec<_>, _>>()
         .map_err(StoreError::corrupt("result"))?;
+    let finished = ends
+        .iter()
+        .map(|end| Fact::finished(&end.before, end.after.state, &end.result))
+        .collect();
+    let (ended, recorded) = futures::join!(
+        write_rows(transaction, organization, ends, &bodies),
+        facts::record(transaction, organization, finished),
+    );
+    ended?;
+    recorded
+}
+
+async fn write_rows(
+    transaction: &OrgTransaction,
+    organization: OrganizationId,
+    ends: &[End],
+    bodies: &Vec<String>,
+) -> Result<(), StoreError> {
     let logs: Vec<Option<&LogRef>> = ends.iter().map(|end| end.log.as_ref()).collect();
     let statement = transaction.prepare_cached(END).await?;
     transaction
@@ -57,7 +75,7 @@ pub async fn write(transaction: &OrgTransaction, organization: OrganizationId, e
                     .iter()
                     .map(|end| end.result.reason.map(words::reason_word))
                     .collect::<Vec<_>>(),
-                &bodies,
+                bodies,
                 &ends
                     .iter()
                     .map(|end| end.report_sha256.as_ref().map(|digest| digest.as_bytes().as_slice()))
@@ -82,9 +100,5 @@ pub async fn write(transaction: &OrgTransaction, organization: OrganizationId, e
             ],
         )
         .await?;
-    let finished = ends
-        .iter()
-        .map(|end| Fact::finished(&end.before, end.after.state, &end.result))
-        .collect();
-    facts::record(transaction, organization, finished).await
+    Ok(())
 }

@@ -7,6 +7,10 @@ use database::DatabaseError;
 pub enum StoreError {
     #[error("the database failed")]
     Database(#[source] DatabaseError),
+    /// Another transaction stored the same attempt in the same moment. Nothing was stored by this
+    /// one; run again, it sees the other's.
+    #[error("another transaction stored the same attempt")]
+    Raced,
     /// What was stored is not what this version writes.
     #[error("a stored {what} cannot be read")]
     Corrupt {

@@ -1,6 +1,7 @@
 //! What submissions refer to, as far as the organization has it, for a whole batch at once.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use database::OrgTransaction;
 use execution_plane_domain::policy::CommandPolicy;
@@ -32,9 +33,10 @@ pub struct PolicyVersion {
 #[derive(Debug, Default)]
 pub struct Lookups {
     contents: BTreeMap<Sha256Digest, u64>,
+    digests: Arc<BTreeSet<Sha256Digest>>,
     artifacts: BTreeMap<OperationId, BTreeSet<String>>,
     policies: BTreeMap<String, PolicyVersion>,
-    runner_names: BTreeSet<String>,
+    runner_names: Arc<BTreeSet<String>>,
 }
 
 impl Lookups {
@@ -51,10 +53,11 @@ impl Lookups {
             runner_names(transaction, organization),
         )?;
         Ok(Self {
+            digests: Arc::new(contents.keys().copied().collect()),
             contents,
             artifacts,
             policies,
-            runner_names,
+            runner_names: Arc::new(runner_names),
         })
     }
 
@@ -66,7 +69,7 @@ impl Lookups {
         })?;
         let operation = &checked.spec.operation_id;
         Ok(Known {
-            contents: self.contents.keys().copied().collect(),
+            contents: self.digests.clone(),
             artifacts: self.artifacts.get(operation).cloned().unwrap_or_default(),
             policy,
             runner_names: self.runner_names.clone(),

@@ -4,7 +4,7 @@
 //! own; an attempt id is accepted once in its organization, for ever; what a waiting runner is given
 //! is leased in the commit that accepts it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
@@ -23,8 +23,10 @@ use super::lookups::Lookups;
 use super::words;
 
 const INSERT: &str = include_str!("submit_insert.sql");
-const EXISTING: &str = "SELECT attempt_id, spec_sha256, state FROM attempts
-    WHERE organization_id = $1 AND attempt_id = ANY ($2::uuid[])";
+// One row at least, for the clock.
+const EXISTING: &str = "SELECT clock_timestamp(), a.attempt_id, a.spec_sha256, a.state
+    FROM (SELECT) AS clock
+    LEFT JOIN attempts AS a ON a.organization_id = $1 AND a.attempt_id = ANY ($2::uuid[])";
 
 /// One attempt to accept.
 #[derive(Debug, Clone)]
@@ -100,7 +102,15 @@ struct Admitted {
     after: Attempt,
 }
 
+/// What was accepted before, and the database's clock.
+#[derive(Default)]
+struct Existing {
+    now: DateTime<Utc>,
+    known: HashMap<AttemptId, (Sha256Digest, State)>,
+}
+
 impl Part<'_> {
+    /// Two round trips: what is there already and what the batch refers to; then what is new.
     async fn submit(
         &self,
         terms: &LeaseTerms,
@@ -109,29 +119,57 @@ impl Part<'_> {
         outcomes: &mut [Option<Submitted>],
     ) -> Result<(), StoreError> {
         let checked: Vec<&Checked> = indices.iter().map(|index| &self.batch[*index].checked).collect();
-        let (acting, lookups) = futures::join!(
+        let (acting, lookups, existing) = futures::join!(
             self.transaction.act_for(self.organization),
             Lookups::of(self.transaction, self.organization, &checked),
+            self.existing(&checked),
         );
         acting?;
-        let lookups = lookups?;
+        let (lookups, mut existing) = (lookups?, existing?);
         let mut admitted = Vec::new();
-        let mut seen = BTreeSet::new();
         for &index in indices {
             let submission = &self.batch[index];
-            if let Err(refusal) = submission.checked.admit(&lookups.known(&submission.checked)?) {
+            let id = submission.checked.spec.attempt_id;
+            if let Some((digest, state)) = existing.known.get(&id) {
+                let is_same = *digest == submission.spec_sha256;
+                let outcome = if is_same {
+                    Submitted::Replayed(*state)
+                } else {
+                    Submitted::Conflict
+                };
+                outcomes[index] = Some(outcome);
+            } else if let Err(refusal) = submission.checked.admit(&lookups.known(&submission.checked)?) {
                 outcomes[index] = Some(Submitted::Refused(refusal));
-            } else if seen.insert(submission.checked.spec.attempt_id) {
-                admitted.push(Admitted::new(index, place(index, submission)));
+            } else {
+                let one = Admitted::new(index, place(index, submission));
+                // The same attempt again in this batch is a repeat of this one.
+                existing.known.insert(id, (submission.spec_sha256, one.after.state));
+                outcomes[index] = Some(Submitted::Accepted(self.granted(&one, &lookups)));
+                admitted.push(one);
             }
         }
-        let new = self.insert(terms, &lookups, &admitted).await?;
-        for one in &admitted {
-            if new.contains(&self.batch[one.index].checked.spec.attempt_id) {
-                outcomes[one.index] = Some(Submitted::Accepted(self.granted(one, &lookups)));
+        self.insert(terms, &lookups, &admitted, existing.now).await
+    }
+
+    async fn existing(&self, checked: &[&Checked]) -> Result<Existing, StoreError> {
+        let ids: Vec<Uuid> = checked
+            .iter()
+            .map(|checked| checked.spec.attempt_id.as_uuid())
+            .collect();
+        let statement = self.transaction.prepare_cached(EXISTING).await?;
+        let rows = self
+            .transaction
+            .query(&statement, &[&self.organization.as_uuid(), &ids])
+            .await?;
+        let mut existing = Existing::default();
+        for row in rows {
+            existing.now = row.get(0);
+            if let Some(id) = row.get::<_, Option<Uuid>>(1) {
+                let known = (words::digest(row.get(2))?, words::state(row.get(3))?);
+                existing.known.insert(AttemptId(id), known);
             }
         }
-        self.settle_existing(indices, outcomes).await
+        Ok(existing)
     }
 
     async fn insert(
@@ -139,10 +177,31 @@ impl Part<'_> {
         terms: &LeaseTerms,
         lookups: &Lookups,
         admitted: &[Admitted],
-    ) -> Result<BTreeSet<AttemptId>, StoreError> {
+        now: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
         if admitted.is_empty() {
-            return Ok(BTreeSet::new());
+            return Ok(());
         }
+        let facts = admitted
+            .iter()
+            .map(|one| Fact::accepted(&self.batch[one.index].checked.spec, one.after.state, now))
+            .collect();
+        let (inserted, recorded) = futures::join!(
+            self.insert_rows(terms, lookups, admitted),
+            facts::record(self.transaction, self.organization, facts),
+        );
+        if inserted? != admitted.len() {
+            return Err(StoreError::Raced);
+        }
+        recorded
+    }
+
+    async fn insert_rows(
+        &self,
+        terms: &LeaseTerms,
+        lookups: &Lookups,
+        admitted: &[Admitted],
+    ) -> Result<usize, StoreError> {
         let column = |one: &Admitted| &self.batch[one.index].checked.spec;
         let specs: Vec<_> = admitted.iter().map(column).collect();
         let policies: Vec<_> = admitted
@@ -205,15 +264,7 @@ impl Part<'_> {
                 ],
             )
             .await?;
-        let new: BTreeMap<AttemptId, DateTime<Utc>> =
-            rows.iter().map(|row| (AttemptId(row.get(0)), row.get(1))).collect();
-        let accepted = admitted.iter().filter_map(|one| {
-            let spec = &self.batch[one.index].checked.spec;
-            let at = new.get(&spec.attempt_id)?;
-            Some(Fact::accepted(spec, one.after.state, *at))
-        });
-        facts::record(self.transaction, self.organization, accepted.collect()).await?;
-        Ok(new.into_keys().collect())
+        Ok(rows.len())
     }
 
     fn granted(&self, one: &Admitted, lookups: &Lookups) -> Option<Box<Granted>> {
@@ -228,40 +279,6 @@ impl Part<'_> {
             cancel_requested: false,
             since: self.since,
         }))
-    }
-
-    /// What was not new was accepted before: the same, or another under the same id.
-    async fn settle_existing(&self, indices: &[usize], outcomes: &mut [Option<Submitted>]) -> Result<(), StoreError> {
-        let open: Vec<usize> = indices
-            .iter()
-            .copied()
-            .filter(|index| outcomes[*index].is_none())
-            .collect();
-        if open.is_empty() {
-            return Ok(());
-        }
-        let ids: Vec<Uuid> = open
-            .iter()
-            .map(|index| self.batch[*index].checked.spec.attempt_id.as_uuid())
-            .collect();
-        let statement = self.transaction.prepare_cached(EXISTING).await?;
-        let rows = self
-            .transaction
-            .query(&statement, &[&self.organization.as_uuid(), &ids])
-            .await?;
-        let mut existing: HashMap<AttemptId, (Sha256Digest, State)> = HashMap::new();
-        for row in rows {
-            let known = (words::digest(row.get(1))?, words::state(row.get(2))?);
-            existing.insert(AttemptId(row.get(0)), known);
-        }
-        for index in open {
-            let submission = &self.batch[index];
-            outcomes[index] = Some(match existing.get(&submission.checked.spec.attempt_id) {
-                Some((digest, state)) if *digest == submission.spec_sha256 => Submitted::Replayed(*state),
-                _ => Submitted::Conflict,
-            });
-        }
-        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ WITH given AS (
     FROM given
     ORDER BY place
     ON CONFLICT DO NOTHING
-    RETURNING attempt_id, queued_at
+    RETURNING attempt_id
 ), granted AS (
     INSERT INTO leases (organization_id, attempt_id, runner_id, session, epoch, deadline_at)
     SELECT $1, attempt_id, runner_id, session, epoch, clock_timestamp() + make_interval(secs => $19)
@@ -24,4 +24,4 @@ WITH given AS (
     JOIN new USING (attempt_id)
     WHERE runner_id IS NOT NULL
 )
-SELECT attempt_id, queued_at FROM new
+SELECT attempt_id FROM new

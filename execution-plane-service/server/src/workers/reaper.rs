@@ -63,6 +63,14 @@ pub async fn run(hot: Arc<Hot>, shutdown: CancellationToken) {
 
 async fn look(hot: &Hot, earlier: Option<Reachable>) -> Result<Reachable, StoreError> {
     let reachable = Reachable::look(earlier, lost::now(&hot.worker).await?);
+    // Nothing can be lost before runners had their time: then nothing is looked at either.
+    if !hot
+        .config
+        .lease
+        .is_lost(reachable.since, reachable.since, reachable.looked_at)
+    {
+        return Ok(reachable);
+    }
     let overdue = lost::overdue(&hot.worker, &hot.config.lease, AT_ONCE).await?;
     let cause = Cause::Overdue {
         available_since: reachable.since,

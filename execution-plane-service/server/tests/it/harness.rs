@@ -81,7 +81,8 @@ impl World {
             runner_key: self.runner_key.clone(),
             shutdown: CancellationToken::new(),
             tasks: Vec::new(),
-            ..*self
+            organization: self.organization,
+            config: self.config.clone(),
         };
         twin.serve(listener).await;
         twin
@@ -102,7 +103,7 @@ impl World {
             trust,
             runner_key: self.runner_key.clone(),
         };
-        let service = build(self.config, dependencies).await.unwrap();
+        let service = build(self.config.clone(), dependencies).await.unwrap();
         let (router, shutdown) = (service.router(), self.shutdown.clone());
         self.tasks.push(tokio::spawn(async move {
             api_kit::serve(listener, router, shutdown).await.unwrap();

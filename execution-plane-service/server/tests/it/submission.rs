@@ -26,6 +26,27 @@ async fn the_same_attempt_twice_is_one_attempt_and_another_body_is_a_conflict() 
 }
 
 #[tokio::test]
+async fn invariant_6_the_same_attempt_from_many_sides_at_once_is_accepted_once() {
+    let world = World::start().await;
+    let twin = world.twin().await;
+    let specs: Vec<_> = (0..10).map(|_| noop()).collect();
+    let planes = [world.plane(), twin.plane()];
+    let submissions = (0..8).map(|n| planes[n % 2].submit(specs.clone()));
+    let mut accepted = 0;
+    for outcome in futures::future::join_all(submissions).await {
+        for outcome in outcome.unwrap().outcomes {
+            accepted += usize::from(outcome.outcome == AttemptOutcome::Accepted);
+            assert!(matches!(
+                outcome.outcome,
+                AttemptOutcome::Accepted | AttemptOutcome::Replayed
+            ));
+        }
+    }
+    assert_eq!(accepted, 10);
+    assert_eq!(world.runner("r1").await.pull(100, 0).await.len(), 10);
+}
+
+#[tokio::test]
 async fn the_same_attempt_twice_in_one_batch_is_accepted_once() {
     let world = World::start().await;
     let spec = noop();
