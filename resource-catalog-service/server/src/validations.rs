@@ -1,7 +1,7 @@
 //! The command boundary: "are these still as the plan saw them?", for many resources in one transaction.
 //!
-//! The rows are held while they are judged, so that all of them are seen at one moment; finalizers are set in the same
-//! transaction, only when everything holds, and bump no version.
+//! All of them are seen at one moment. Finalizers are set only when everything holds, in a transaction that holds the
+//! rows from the look to the commit, and bump no version.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ pub async fn validate(
         .await
         .map_err(StoreError::from)?;
     let ids: Vec<&str> = request.resources.iter().map(|item| item.resource_id.as_str()).collect();
-    let found = resource::hold(&transaction, organization, &ids).await?;
+    let found = resource::see(&transaction, organization, &ids, request.set_finalizers).await?;
     let results: Vec<api::ValidationResult> = request
         .resources
         .iter()

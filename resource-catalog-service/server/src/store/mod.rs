@@ -6,10 +6,12 @@
 pub mod commands;
 pub mod definitions;
 pub mod edge_facts;
+mod edges;
 pub mod error;
 pub mod feed;
 pub mod finalizers;
 pub mod list;
+mod provided_capabilities;
 pub mod resource;
 pub mod row;
 pub mod snapshot;

@@ -46,19 +46,21 @@ pub async fn lock(
     select(transaction, &sql, organization, ids).await
 }
 
-/// The resources of these ids that there are, held as they are until the end of the transaction: others may read them
-/// too, nobody may change them.
+/// The resources of these ids that there are, all as of one moment; with `hold`, nobody may change them until the end
+/// of the transaction.
 ///
 /// # Errors
 /// The database failed.
-pub async fn hold(
+pub async fn see(
     transaction: &OrgTransaction,
     organization: OrganizationId,
     ids: &[&str],
+    hold: bool,
 ) -> Result<Vec<Resource>, StoreError> {
+    let lock = if hold { "FOR SHARE" } else { "" };
     let sql = format!(
         "SELECT {COLUMNS} FROM resources r WHERE r.organization_id = $1 AND r.resource_id = ANY ($2) \
-         ORDER BY r.resource_id FOR SHARE"
+         ORDER BY r.resource_id {lock}"
     );
     select(transaction, &sql, organization, ids).await
 }

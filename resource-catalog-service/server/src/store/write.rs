@@ -4,19 +4,19 @@
 //! Invariants: whoever calls this holds the rows locked; each version that is written has exactly one change record;
 //! a row that is not at the version it should be at fails the transaction.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use database::OrgTransaction;
 use futures::try_join;
 use kernel::id::{CommandId, OrganizationId, ResourceUid};
-use resource_catalog_domain::{Change, Edge, Resource};
+use resource_catalog_domain::{Change, Resource};
 use serde_json::Value;
 use tokio_postgres::types::ToSql;
 
 use super::row::{edges_value, provided_value};
 use super::versions::VersionRecord;
-use super::{StoreError, feed, versions};
+use super::{StoreError, edges, feed, provided_capabilities, versions};
 
 /// One new version and who made it. Several of one resource are given in order.
 #[derive(Debug)]
@@ -36,10 +36,10 @@ pub struct Cause {
     pub traceparent: Option<String>,
 }
 
-/// What a transaction makes of one resource, from its first write to its last.
-struct Net<'a> {
-    before: Option<&'a Resource>,
-    next: &'a Resource,
+/// What a transaction makes of one resource, from its first write to its last; what is searched of it follows this.
+pub(super) struct Net<'a> {
+    pub before: Option<&'a Resource>,
+    pub next: &'a Resource,
 }
 
 /// Makes the versions `writes`. False when a resource that was to be created exists: then nothing of this transaction
@@ -76,8 +76,8 @@ pub async fn write(
     try_join!(
         update_observed(transaction, organization, &nets),
         update_whole(transaction, organization, &nets),
-        index_capabilities(transaction, organization, &nets),
-        index_edges(transaction, organization, &nets),
+        provided_capabilities::index(transaction, organization, &nets),
+        edges::index(transaction, organization, &nets),
         versions::record(transaction, organization, &records),
         feed::append(transaction, writes),
     )?;
@@ -96,7 +96,11 @@ fn nets(writes: &[Write]) -> Vec<Net<'_>> {
     nets.into_values().collect()
 }
 
-async fn run(transaction: &OrgTransaction, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<u64, StoreError> {
+pub(super) async fn run(
+    transaction: &OrgTransaction,
+    sql: &str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<u64, StoreError> {
     let statement = transaction.prepare_cached(sql).await?;
     Ok(transaction.execute(&statement, parameters).await?)
 }
@@ -269,113 +273,4 @@ fn expect_rows(found: u64, expected: usize) -> Result<(), StoreError> {
         let problem = format!("{found} of {expected} locked rows were at their version");
         Err(StoreError::unreadable("resource version", problem))
     }
-}
-
-/// A row of `provided_capabilities`: resource, capability, what it follows from, that one's version.
-type CapabilityRow<'a> = (&'a str, &'a str, &'a str, &'a str);
-
-fn capability_rows(resource: &Resource) -> BTreeSet<CapabilityRow<'_>> {
-    let mut rows = BTreeSet::new();
-    for (name, held) in &resource.provided {
-        let version = held.attributes.get("version").and_then(Value::as_str).unwrap_or("");
-        for capability in core::iter::once(name).chain(&held.implies) {
-            rows.insert((resource.id.as_str(), capability.as_str(), name.as_str(), version));
-        }
-    }
-    rows
-}
-
-const REMOVE_CAPABILITIES: &str = "DELETE FROM provided_capabilities AS p
-USING unnest($2::text[], $3::text[], $4::text[]) AS gone (resource_id, capability, provided_as)
-WHERE p.organization_id = $1 AND p.resource_id = gone.resource_id AND p.capability = gone.capability
-    AND p.provided_as = gone.provided_as";
-
-const ADD_CAPABILITIES: &str = "INSERT INTO provided_capabilities
-    (organization_id, resource_id, capability, provided_as, version_text)
-SELECT $1, resource_id, capability, provided_as, version_text
-FROM unnest($2::text[], $3::text[], $4::text[], $5::text[]) AS u (resource_id, capability, provided_as, version_text)";
-
-async fn index_capabilities(
-    transaction: &OrgTransaction,
-    organization: OrganizationId,
-    nets: &[Net<'_>],
-) -> Result<(), StoreError> {
-    let old: BTreeSet<_> = nets.iter().filter_map(|n| n.before).flat_map(capability_rows).collect();
-    let new: BTreeSet<_> = nets.iter().map(|n| n.next).flat_map(capability_rows).collect();
-    let column = |rows: &[&CapabilityRow<'_>], pick: fn(&CapabilityRow<'_>) -> String| -> Vec<String> {
-        rows.iter().map(|row| pick(row)).collect()
-    };
-    let (resource, capability, provided_as) = (
-        |r: &CapabilityRow<'_>| r.0.to_owned(),
-        |r: &CapabilityRow<'_>| r.1.to_owned(),
-        |r: &CapabilityRow<'_>| r.2.to_owned(),
-    );
-    let gone: Vec<_> = old.difference(&new).collect();
-    if !gone.is_empty() {
-        run(
-            transaction,
-            REMOVE_CAPABILITIES,
-            &[
-                &organization.as_uuid(),
-                &column(&gone, resource),
-                &column(&gone, capability),
-                &column(&gone, provided_as),
-            ],
-        )
-        .await?;
-    }
-    let added: Vec<_> = new.difference(&old).collect();
-    if !added.is_empty() {
-        run(
-            transaction,
-            ADD_CAPABILITIES,
-            &[
-                &organization.as_uuid(),
-                &column(&added, resource),
-                &column(&added, capability),
-                &column(&added, provided_as),
-                &column(&added, |r| r.3.to_owned()),
-            ],
-        )
-        .await?;
-    }
-    Ok(())
-}
-
-const REMOVE_EDGES: &str = "DELETE FROM edges AS e
-USING unnest($3::text[], $4::text[]) AS gone (edge_type, target)
-WHERE e.organization_id = $1 AND e.source = $2 AND e.edge_type = gone.edge_type AND e.target = gone.target";
-
-const ADD_EDGES: &str = "INSERT INTO edges (organization_id, source, edge_type, target, source_type)
-SELECT $1, $2, edge_type, target, $5 FROM unnest($3::text[], $4::text[]) AS u (edge_type, target)";
-
-async fn index_edges(
-    transaction: &OrgTransaction,
-    organization: OrganizationId,
-    nets: &[Net<'_>],
-) -> Result<(), StoreError> {
-    let none = BTreeSet::new();
-    for net in nets {
-        let old = net.before.map_or(&none, |before| &before.edges);
-        let columns = |edges: Vec<&Edge>| -> (Vec<String>, Vec<String>) {
-            edges
-                .into_iter()
-                .map(|e| (e.edge_type.as_str().to_owned(), e.target.to_string()))
-                .unzip()
-        };
-        let source = net.next.id.as_str();
-        let (types, targets) = columns(old.difference(&net.next.edges).collect());
-        if !types.is_empty() {
-            let parameters: [&(dyn ToSql + Sync); 4] = [&organization.as_uuid(), &source, &types, &targets];
-            run(transaction, REMOVE_EDGES, &parameters).await?;
-        }
-        let (types, targets) = columns(net.next.edges.difference(old).collect());
-        if !types.is_empty() {
-            let source_type = net.next.resource_type.as_str();
-            let parameters: [&(dyn ToSql + Sync); 5] =
-                [&organization.as_uuid(), &source, &types, &targets, &source_type];
-            run(transaction, ADD_EDGES, &parameters).await?;
-        }
-    }
-    Ok(())
 }

@@ -78,17 +78,21 @@ impl Catalog {
     }
 
     pub fn client_of(&self, organization: OrganizationId, subject: &str, roles: &[Role]) -> Client {
+        Client::from(self.kit_of(organization, subject, roles))
+    }
+
+    /// A client for requests that the typed one cannot send.
+    pub fn kit(&self, roles: &[Role]) -> client_kit::Client {
+        self.kit_of(self.organization, "person:tester", roles)
+    }
+
+    fn kit_of(&self, organization: OrganizationId, subject: &str, roles: &[Role]) -> client_kit::Client {
+        let lifetime = TimeDelta::minutes(30);
         let token = self
             .minter()
-            .mint(
-                subject,
-                organization,
-                roles.to_vec(),
-                TimeDelta::minutes(30),
-                Utc::now(),
-            )
+            .mint(subject, organization, roles.to_vec(), lifetime, Utc::now())
             .unwrap();
-        Client::new(&self.base, Some(Arc::new(RotatingToken::new(token)))).unwrap()
+        client_kit::Client::new(&self.base, Some(Arc::new(RotatingToken::new(token)))).unwrap()
     }
 
     /// Someone who writes resources.

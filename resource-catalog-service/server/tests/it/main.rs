@@ -5,6 +5,7 @@ mod concurrency;
 mod contract;
 mod definitions;
 mod events;
+mod faults;
 mod harness;
 mod listing;
 mod resources;
