@@ -54,22 +54,21 @@ pub async fn put_type(
 ) -> Result<Registration<ResourceType>, Problem> {
     let (mut transaction, registry) = locked(catalog, caller).await?;
     let registered = registry.registered_types.get(name);
-    check(if_match, "resource type", name, registered)?;
-    let resolved = registry
-        .types
-        .admit(wire::resource_type::definition(name.clone(), &asked))
-        .map_err(invalid)?;
-    let unchanged = registry
+    let definition = wire::resource_type::definition(name.clone(), &asked);
+    // What is registered already is no write, whatever version it was meant for.
+    let current = registry
         .types
         .get(name)
-        .is_some_and(|current| current.definition == resolved.definition);
-    if let (true, Some(registered)) = (unchanged, registered) {
+        .filter(|current| current.definition == definition);
+    if let (Some(current), Some(registered)) = (current, registered) {
         return Ok(Registration {
-            definition: wire::resource_type::resource_type(&resolved, Some(registered)),
+            definition: wire::resource_type::resource_type(current, Some(registered)),
             version: registered.version,
             created: false,
         });
     }
+    check(if_match, "resource type", name, registered)?;
+    let resolved = registry.types.admit(definition).map_err(invalid)?;
     let now = definitions::put_type(&mut transaction, caller.organization, name, &asked, clock::now()).await?;
     commit(transaction).await?;
     Ok(Registration {
@@ -92,22 +91,20 @@ pub async fn put_capability(
 ) -> Result<Registration<CapabilityDefinition>, Problem> {
     let (mut transaction, registry) = locked(catalog, caller).await?;
     let registered = registry.registered_capabilities.get(name);
-    check(if_match, "capability definition", name, registered)?;
-    let resolved = registry
-        .capabilities
-        .admit(wire::capability::definition(name.clone(), &asked))
-        .map_err(invalid)?;
-    let unchanged = registry
+    let definition = wire::capability::definition(name.clone(), &asked);
+    let current = registry
         .capabilities
         .get(name)
-        .is_some_and(|current| current.definition == resolved.definition);
-    if let (true, Some(registered)) = (unchanged, registered) {
+        .filter(|current| current.definition == definition);
+    if let (Some(current), Some(registered)) = (current, registered) {
         return Ok(Registration {
-            definition: wire::capability::capability(&resolved, registered),
+            definition: wire::capability::capability(current, registered),
             version: registered.version,
             created: false,
         });
     }
+    check(if_match, "capability definition", name, registered)?;
+    let resolved = registry.capabilities.admit(definition).map_err(invalid)?;
     let now = definitions::put_capability(&mut transaction, caller.organization, name, &asked, clock::now()).await?;
     commit(transaction).await?;
     Ok(Registration {

@@ -12,7 +12,7 @@ use database::OrgTransaction;
 use kernel::id::{OrganizationId, ResourceUid};
 use kernel::{DottedName, ResourceId};
 use resource_catalog_domain::apply::{self, Identity};
-use resource_catalog_domain::{Change, Desired, Edge, EdgeFacts, Resource, observe};
+use resource_catalog_domain::{Change, Desired, Edge, EdgeFacts, Fault, Resource, observe};
 use serde_json::{Map, Value};
 
 use crate::catalog::Catalog;
@@ -140,6 +140,19 @@ impl<'a> Session<'a> {
     }
 }
 
+/// Holds a precondition against a decision. What is so already is no write, whatever version it was meant for: a repeat
+/// of a write whose answer was lost is answered like the first.
+fn guarded(
+    if_match: IfMatch,
+    current: &Resource,
+    next: Result<Option<Resource>, Vec<Fault>>,
+) -> Result<Option<Resource>, Problem> {
+    if next != Ok(None) {
+        if_match.check(&current.id, current.version)?;
+    }
+    next.map_err(invalid)
+}
+
 /// 404 for a resource that there is not, or that another organization has.
 pub fn no_resource(id: &ResourceId) -> Problem {
     Problem::not_found(format_args!("resource {id}"))
@@ -172,8 +185,8 @@ pub async fn put(
             .await?;
         let types = &session.registry.types;
         if let Some(current) = &session.current {
-            if_match.check(id, current.version)?;
-            let next = apply::apply(current, asked, &facts, types, clock::now()).map_err(invalid)?;
+            let next = apply::apply(current, asked, &facts, types, clock::now());
+            let next = guarded(if_match, current, next)?;
             let resource = session.finish(next).await?;
             return Ok(Written {
                 resource,
@@ -255,7 +268,6 @@ pub async fn edge(
 ) -> Result<Resource, Problem> {
     let session = Session::open(catalog, caller, id).await?;
     let current = session.existing(id)?;
-    if_match.check(id, current.version)?;
     let mut edges: BTreeSet<Edge> = current.edges.clone();
     let facts = if present {
         session.facts(id, &current.resource_type, [&edge]).await?
@@ -267,7 +279,8 @@ pub async fn edge(
     } else {
         edges.remove(&edge);
     }
-    let next = apply::set_edges(current, edges, &facts, &session.registry.types, clock::now()).map_err(invalid)?;
+    let next = apply::set_edges(current, edges, &facts, &session.registry.types, clock::now());
+    let next = guarded(if_match, current, next)?;
     session.finish(next).await
 }
 
@@ -292,9 +305,8 @@ pub async fn capability(
 ) -> Result<Resource, Problem> {
     let session = Session::open(catalog, caller, id).await?;
     let current = session.existing(id)?;
-    if_match.check(id, current.version)?;
     let next = match seen {
-        None => observe::withdraw(current, capability, clock::now()),
+        None => Ok(observe::withdraw(current, capability, clock::now())),
         Some(seen) => observe::provide(
             current,
             capability,
@@ -303,8 +315,8 @@ pub async fn capability(
             &caller.subject,
             &session.registry.capabilities,
             clock::now(),
-        )
-        .map_err(invalid)?,
+        ),
     };
+    let next = guarded(if_match, current, next)?;
     session.finish(next).await
 }

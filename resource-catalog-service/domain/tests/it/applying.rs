@@ -19,7 +19,8 @@ fn applying_what_is_so_makes_no_version() {
 
 #[test]
 fn only_what_is_asked_for_bumps_the_desired_generation() {
-    let bumps: [(fn(&mut Desired), i64); 6] = [
+    type Asking = fn(&mut Desired);
+    let bumps: [(Asking, i64); 6] = [
         (|d| d.desired = map(json!({"port": 1})), 2),
         (|d| d.connection = Map::new(), 2),
         (|d| d.environment = None, 2),

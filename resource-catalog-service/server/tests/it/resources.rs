@@ -73,6 +73,11 @@ async fn a_write_for_another_version_is_refused_with_the_current_one() {
         (Some(412), Some("version_mismatch"))
     );
     assert_eq!(refused.problem().unwrap().extensions["current_version"], json!(1));
+    let repeated = operator
+        .apply_resource(&id("node/web-1"), &node(), Some(7))
+        .await
+        .unwrap();
+    assert_eq!(repeated.version, Some(1), "what is so already is no write");
     let missing = operator
         .apply_resource(&id("node/web-9"), &changed, Some(7))
         .await
