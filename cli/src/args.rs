@@ -163,7 +163,7 @@ pub struct Get {
     pub kind: String,
     /// One of them.
     pub name: Option<String>,
-    #[arg(long)]
+    #[arg(short, long)]
     pub environment: Option<String>,
     /// Label selector: env=prod,tier!=db,zone in (a,b).
     #[arg(short = 'l', long)]

@@ -14,7 +14,6 @@ pub struct Platform {
     pub catalog: resource_catalog_api::Client,
     pub control: control_plane_api::ControlPlane,
     pub execution: execution_plane_api::ExecutionPlane,
-    pub session: Session,
 }
 
 impl Platform {
@@ -33,7 +32,6 @@ impl Platform {
             catalog: resource_catalog_api::Client::new(&session.context.resource_catalog, Some(tokens.clone()))?,
             control: control_plane_api::ControlPlane::new(client(&session.context.control_plane)?),
             execution: execution_plane_api::ExecutionPlane::new(client(&session.context.execution_plane)?),
-            session,
         })
     }
 }

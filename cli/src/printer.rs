@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 
 use serde::Serialize;
 
@@ -82,10 +82,5 @@ impl Printer {
         } else {
             eprintln!("{error}");
         }
-    }
-
-    /// Whether a person is watching.
-    pub fn is_terminal(self) -> bool {
-        !self.is_json() && std::io::stdout().is_terminal()
     }
 }

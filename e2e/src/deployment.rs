@@ -29,8 +29,13 @@ pub enum Role {
 
 impl Role {
     /// All of them, in the order that they are usually started in.
-    pub const ALL: [Self; 5] =
-        [Self::Database, Self::ResourceCatalog, Self::ControlPlane, Self::ExecutionPlane, Self::Runner];
+    pub const ALL: [Self; 5] = [
+        Self::Database,
+        Self::ResourceCatalog,
+        Self::ControlPlane,
+        Self::ExecutionPlane,
+        Self::Runner,
+    ];
 
     const fn word(self) -> &'static str {
         match self {
@@ -66,7 +71,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { lease_seconds: 2.0, grace_seconds: 1.0, capacity: 16 }
+        Self {
+            lease_seconds: 2.0,
+            grace_seconds: 1.0,
+            capacity: 16,
+        }
     }
 }
 
@@ -94,7 +103,10 @@ fn tokens(token: String) -> Arc<dyn TokenSource> {
 impl Deployment {
     /// Starts the database and everything on it, and returns when all of it is ready.
     pub async fn start(options: &Options) -> Self {
-        let directory = tempfile::Builder::new().prefix("platform-e2e-").tempdir().expect("a temporary directory");
+        let directory = tempfile::Builder::new()
+            .prefix("platform-e2e-")
+            .tempdir()
+            .expect("a temporary directory");
         // PostgreSQL's lesser account passes through here.
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o711)).expect("own directory");
         let program = platform_program();
@@ -106,18 +118,37 @@ impl Deployment {
         processes.insert(Role::Database, launched(launch, directory.path(), Role::Database));
         let database = ready_line(directory.path(), Role::Database, &processes[&Role::Database]);
         shorten(&data.join("config"), options);
-        let context: toml::Table = toml::from_str(&fs::read_to_string(data.join("context.toml")).expect("a context")).expect("TOML");
+        let context: toml::Table =
+            toml::from_str(&fs::read_to_string(data.join("context.toml")).expect("a context")).expect("TOML");
         let address = |key: &str| context[key].as_str().expect("an address").to_owned();
         let addresses = HashMap::from([
             (Role::ResourceCatalog, address("resource_catalog")),
             (Role::ControlPlane, address("control_plane")),
             (Role::ExecutionPlane, address("execution_plane")),
         ]);
-        let token = tokens(fs::read_to_string(data.join("token")).expect("a token").trim().to_owned());
+        let token = tokens(
+            fs::read_to_string(data.join("token"))
+                .expect("a token")
+                .trim()
+                .to_owned(),
+        );
         let client = |role| Client::new(&addresses[&role], Some(token.clone())).expect("an address");
-        let (control, execution) = (ControlPlane::new(client(Role::ControlPlane)), ExecutionPlane::new(client(Role::ExecutionPlane)));
-        let catalog = resource_catalog_api::Client::new(&addresses[&Role::ResourceCatalog], Some(token.clone())).expect("an address");
-        let mut deployment = Self { directory, program, processes, addresses, control, catalog, execution, database };
+        let (control, execution) = (
+            ControlPlane::new(client(Role::ControlPlane)),
+            ExecutionPlane::new(client(Role::ExecutionPlane)),
+        );
+        let catalog = resource_catalog_api::Client::new(&addresses[&Role::ResourceCatalog], Some(token.clone()))
+            .expect("an address");
+        let mut deployment = Self {
+            directory,
+            program,
+            processes,
+            addresses,
+            control,
+            catalog,
+            execution,
+            database,
+        };
         for role in &Role::ALL[1..] {
             deployment.launch(*role, &[]);
         }
@@ -165,7 +196,11 @@ impl Deployment {
             .env_remove("PLATFORM_TOKEN")
             .output()
             .expect("the program runs");
-        assert!(output.status.success(), "platform {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "platform {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -178,16 +213,26 @@ impl Deployment {
                 .arg(self.first_port().to_string())
                 .arg("--data")
                 .arg(self.data()),
-            Role::Runner => Launch::new(&self.program, DeathSignal::Terminate).args(["runner", "--config"]).arg(config),
-            _ => Launch::new(&self.program, DeathSignal::Terminate).args(["serve", role.word(), "--config"]).arg(config),
+            Role::Runner => Launch::new(&self.program, DeathSignal::Terminate)
+                .args(["runner", "--config"])
+                .arg(config),
+            _ => Launch::new(&self.program, DeathSignal::Terminate)
+                .args(["serve", role.word(), "--config"])
+                .arg(config),
         };
-        let launch = variables.iter().fold(launch, |launch, (name, value)| launch.env(*name, *value));
+        let launch = variables
+            .iter()
+            .fold(launch, |launch, (name, value)| launch.env(*name, *value));
         let child = launched(launch, self.path(), role);
         self.processes.insert(role, child);
     }
 
     fn first_port(&self) -> u16 {
-        self.address(Role::ResourceCatalog).rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port")
+        self.address(Role::ResourceCatalog)
+            .rsplit(':')
+            .next()
+            .and_then(|port| port.parse().ok())
+            .expect("a port")
     }
 
     /// Waits until a service says that it is ready.
@@ -195,7 +240,11 @@ impl Deployment {
         let client = Client::new(self.address(role), None).expect("an address");
         let deadline = Instant::now() + PATIENCE;
         while client.get("/readyz").done().await.is_err() {
-            assert!(self.is_alive(role), "{role:?} ended while starting:\n{}", self.log(role));
+            assert!(
+                self.is_alive(role),
+                "{role:?} ended while starting:\n{}",
+                self.log(role)
+            );
             assert!(Instant::now() < deadline, "{role:?} is not ready:\n{}", self.log(role));
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -204,7 +253,9 @@ impl Deployment {
     /// Whether the process of a role runs.
     #[must_use]
     pub fn is_alive(&self, role: Role) -> bool {
-        self.processes.get(&role).is_some_and(|child| child.exit_status().is_none())
+        self.processes
+            .get(&role)
+            .is_some_and(|child| child.exit_status().is_none())
     }
 
     /// The pid of a role's process.
@@ -262,16 +313,27 @@ fn log_file(directory: &Path, role: Role) -> PathBuf {
 }
 
 fn launched(launch: Launch, directory: &Path, role: Role) -> KeptChild {
-    let file = File::options().create(true).append(true).open(log_file(directory, role)).expect("a log file");
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .open(log_file(directory, role))
+        .expect("a log file");
     let errors = file.try_clone().expect("a second handle");
-    launch.stdout(file).stderr(errors).spawn().unwrap_or_else(|error| panic!("{role:?} does not start: {error}"))
+    launch
+        .stdout(file)
+        .stderr(errors)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{role:?} does not start: {error}"))
 }
 
 fn ready_line(directory: &Path, role: Role, child: &KeptChild) -> Value {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let text = fs::read_to_string(log_file(directory, role)).unwrap_or_default();
-        let ready = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()).find(|value| value["ready"] == true);
+        let ready = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+            .find(|value| value["ready"] == true);
         if let Some(ready) = ready {
             return ready;
         }
@@ -283,11 +345,18 @@ fn ready_line(directory: &Path, role: Role, child: &KeptChild) -> Value {
 
 /// Writes what the options say into the config files.
 fn shorten(config: &Path, options: &Options) {
-    let leases = format!("\n[leases]\nseconds = {:?}\ngrace_seconds = {:?}\n", options.lease_seconds, options.grace_seconds);
+    let leases = format!(
+        "\n[leases]\nseconds = {:?}\ngrace_seconds = {:?}\n",
+        options.lease_seconds, options.grace_seconds
+    );
     let path = config.join("execution-plane.toml");
     let text = fs::read_to_string(&path).expect("a config file") + &leases;
     fs::write(&path, text).expect("own file");
     let path = config.join("runner.toml");
-    let text = format!("capacity = {}\n{}", options.capacity, fs::read_to_string(&path).expect("a config file"));
+    let text = format!(
+        "capacity = {}\n{}",
+        options.capacity,
+        fs::read_to_string(&path).expect("a config file")
+    );
     fs::write(&path, text).expect("own file");
 }

@@ -15,12 +15,30 @@ impl Scenario {
     /// A pack `name` 1.0.0 whose only template is `template`, in YAML.
     #[must_use]
     pub fn new(name: &str, template: &str) -> Self {
+        Self::with_content(name, template, &[])
+    }
+
+    /// The same with files of content.
+    #[must_use]
+    pub fn with_content(name: &str, template: &str, content: &[(&str, &str)]) -> Self {
         let mut bundle = Bundle::default();
-        let manifest = format!("name: {name}\nversion: 1.0.0\ndescription: For tests.\n");
+        let declared = if content.is_empty() { "" } else { "content: content\n" };
+        let manifest = format!("name: {name}\nversion: 1.0.0\ndescription: For tests.\n{declared}");
         for (path, text) in [("pack.yaml", manifest.as_str()), ("templates/main.yaml", template)] {
-            bundle.insert(path.to_owned(), false, text.as_bytes().to_vec()).expect("a valid path");
+            bundle
+                .insert(path.to_owned(), false, text.as_bytes().to_vec())
+                .expect("a valid path");
         }
-        Self { pack: name.to_owned(), template: "main".to_owned(), archive: bundle.to_tar().expect("an archive") }
+        for (path, text) in content {
+            bundle
+                .insert(format!("content/{path}"), false, text.as_bytes().to_vec())
+                .expect("a valid path");
+        }
+        Self {
+            pack: name.to_owned(),
+            template: "main".to_owned(),
+            archive: bundle.to_tar().expect("an archive"),
+        }
     }
 
     /// The archive to publish.

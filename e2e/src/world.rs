@@ -21,18 +21,37 @@ impl World {
     /// Starts `count` hosts, registers them in the environment `test`, and puts their key into the secret store.
     pub async fn start(deployment: &Deployment, count: usize) -> Self {
         let options = Options::web(deployment.path().join("hosts"), count);
-        let hosts = tokio::task::spawn_blocking(move || Hosts::start(&options)).await.expect("no panic").expect("hosts start");
+        let hosts = tokio::task::spawn_blocking(move || Hosts::start(&options))
+            .await
+            .expect("no panic")
+            .expect("hosts start");
         let world = Self { hosts };
         for name in ["os.linux", "site.marked"] {
-            let definition = ApplyCapabilityDefinition { parent: None, description: String::new(), attribute_schema: None };
+            let definition = ApplyCapabilityDefinition {
+                parent: None,
+                description: String::new(),
+                attribute_schema: None,
+            };
             let name = name.parse().expect("a name");
-            deployment.catalog.apply_capability_definition(&name, &definition, None).await.expect("a capability definition");
+            deployment
+                .catalog
+                .apply_capability_definition(&name, &definition, None)
+                .await
+                .expect("a capability definition");
         }
         for host in &world.hosts.hosts {
             world.register(deployment, host).await;
         }
         let key = world.hosts.private_key.display().to_string();
-        deployment.platform(&["secret", "put", LOGIN_KEY, "--from", &key, "--data", &deployment.data().display().to_string()]);
+        deployment.platform(&[
+            "secret",
+            "put",
+            LOGIN_KEY,
+            "--from",
+            &key,
+            "--data",
+            &deployment.data().display().to_string(),
+        ]);
         world
     }
 
@@ -44,7 +63,9 @@ impl World {
 
     async fn register(&self, deployment: &Deployment, host: &Host) {
         let connection = json!({"address": host.address.to_string(), "port": host.port, "user": host.user, "host_keys": [host.host_key]});
-        let Value::Object(connection) = connection else { unreachable!("an object") };
+        let Value::Object(connection) = connection else {
+            unreachable!("an object")
+        };
         let resource = ApplyResource {
             resource_type: "compute.node".parse().expect("a name"),
             environment: Some("test".into()),
@@ -56,7 +77,11 @@ impl World {
             edges: None,
         };
         let id = Self::resource(host);
-        deployment.catalog.apply_resource(&id, &resource, None).await.expect("a resource");
+        deployment
+            .catalog
+            .apply_resource(&id, &resource, None)
+            .await
+            .expect("a resource");
         let evidence = EvidenceRef {
             id: uuid::Uuid::now_v7(),
             evidence_type: EvidenceType::CommandCheck,
@@ -69,9 +94,16 @@ impl World {
             attempt_id: None,
             sha256: None,
         };
-        let seen = ObserveCapability { attributes: Default::default(), evidence: vec![evidence] };
+        let seen = ObserveCapability {
+            attributes: Default::default(),
+            evidence: vec![evidence],
+        };
         let capability = "os.linux".parse().expect("a name");
-        deployment.catalog.observe_capability(&id, &capability, &seen).await.expect("an observation");
+        deployment
+            .catalog
+            .observe_capability(&id, &capability, &seen)
+            .await
+            .expect("an observation");
     }
 
     /// How many lines a file on a host's data volume has: counted on the target, outside the platform.

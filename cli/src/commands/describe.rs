@@ -105,7 +105,7 @@ pub fn node_table(runs: &[NodeRun]) -> Table {
         table.row([
             mark(run.state.as_str()).to_owned(),
             run.node_id.clone(),
-            run.state.as_str().to_owned(),
+            super::watch::standing(run),
             run.run.to_string(),
             format!("at revision {}", run.plan_revision),
             run.attempts.len().to_string(),

@@ -11,8 +11,7 @@ use crate::platform::Platform;
 use crate::printer::Printer;
 use crate::render::{Table, age};
 
-const KINDS: &str =
-    "resources, resource-types, capabilities, packs, operations, node-runs, gates, claims, attempts, runners, projections";
+const KINDS: &str = "resources, resource-types, capabilities, packs, operations, node-runs, gates, claims, attempts, runners, projections";
 
 pub async fn run(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     match what.kind.trim_end_matches('s') {

@@ -11,12 +11,19 @@ use crate::platform::Platform;
 use crate::printer::Printer;
 
 pub async fn run(what: &Observe, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let resource_id: ResourceId = what.resource.parse().map_err(|e: kernel::ResourceIdError| CliError::usage(e.to_string()))?;
-    let capability: DottedName = what.capability.parse().map_err(|e: kernel::NameError| CliError::usage(e.to_string()))?;
+    let resource_id: ResourceId = what
+        .resource
+        .parse()
+        .map_err(|e: kernel::ResourceIdError| CliError::usage(e.to_string()))?;
+    let capability: DottedName = what
+        .capability
+        .parse()
+        .map_err(|e: kernel::NameError| CliError::usage(e.to_string()))?;
     let sha256 = match &what.seen {
         None => None,
         Some(path) => {
-            let bytes = std::fs::read(path).map_err(|e| CliError::usage(format!("{} cannot be read: {e}", path.display())))?;
+            let bytes =
+                std::fs::read(path).map_err(|e| CliError::usage(format!("{} cannot be read: {e}", path.display())))?;
             Some(Sha256Digest::of(&bytes))
         }
     };
@@ -32,8 +39,16 @@ pub async fn run(what: &Observe, platform: &Platform, printer: Printer) -> Resul
         attempt_id: None,
         sha256,
     };
-    let seen = ObserveCapability { attributes: ask::assignments(&what.set)?, evidence: vec![evidence] };
-    let resource = platform.catalog.observe_capability(&resource_id, &capability, &seen).await?;
-    printer.value(&resource, || format!("{resource_id} provides {capability}, at version {}", resource.version));
+    let seen = ObserveCapability {
+        attributes: ask::assignments(&what.set)?,
+        evidence: vec![evidence],
+    };
+    let resource = platform
+        .catalog
+        .observe_capability(&resource_id, &capability, &seen)
+        .await?;
+    printer.value(&resource, || {
+        format!("{resource_id} provides {capability}, at version {}", resource.version)
+    });
     Ok(Exit::Success)
 }

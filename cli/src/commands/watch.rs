@@ -153,8 +153,7 @@ fn node_line(run: &NodeRun) -> String {
         .filter(|m| !m.is_empty())
         .map(|m| format!("\n    {m}"))
         .unwrap_or_default();
-    let state = run.state.as_str();
-    format!("{} {:<32} {state}{took}{message}", mark(state), run.node_id)
+    format!("{} {:<32} {}{took}{message}", mark(run.state.as_str()), run.node_id, standing(run))
 }
 
 /// What an operation waits for, as a line.
@@ -228,25 +227,28 @@ pub fn summary(operation: &Operation, runs: &[NodeRun]) -> String {
     if operation.summary.state == OperationState::Succeeded {
         return text;
     }
-    for (title, states) in [
-        (
-            "failed",
-            &[NodeRunState::Failed, NodeRunState::TimedOut, NodeRunState::Unresolved][..],
-        ),
-        ("cancelled", &[NodeRunState::Cancelled][..]),
-        (
-            "not started",
-            &[NodeRunState::Pending, NodeRunState::Ready, NodeRunState::Waiting][..],
-        ),
-    ] {
-        let nodes: Vec<&str> = runs
-            .iter()
-            .filter(|r| r.kind != "join" && states.contains(&r.state))
-            .map(|r| r.node_id.as_str())
-            .collect();
-        if !nodes.is_empty() {
-            text.push_str(&format!("\n    {title}: {}", nodes.join(", ")));
+    let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
+    for run in runs.iter().filter(|run| run.kind != "join") {
+        let word = standing(run);
+        match groups.iter_mut().find(|(known, _)| *known == word) {
+            Some((_, nodes)) => nodes.push(&run.node_id),
+            None => groups.push((word, vec![&run.node_id])),
         }
     }
+    for (word, nodes) in groups {
+        text.push_str(&format!("\n    {word}: {}", nodes.join(", ")));
+    }
     text
+}
+
+/// How a node stands, as a person says it: what never had its turn was not started, whatever the reason.
+pub fn standing(run: &NodeRun) -> String {
+    let never = ["not_started", "lane_stopped", "needs_not_met", "gate_closed"];
+    match run.state {
+        NodeRunState::Skipped if run.reason.as_deref().is_some_and(|reason| never.contains(&reason)) => {
+            "not started".to_owned()
+        }
+        NodeRunState::Succeeded => "done".to_owned(),
+        state => state.as_str().replace('_', " "),
+    }
 }

@@ -7,6 +7,5 @@ mod reader;
 mod role;
 mod secret;
 
-pub use reader::Reader;
-pub use role::{DatabaseSection, RoleFile, RunnerSection, SecretsSection, ServiceSection, role_of};
+pub use role::{RoleFile, RunnerSection, ServiceSection, role_of};
 pub use secret::resolve;

@@ -13,7 +13,10 @@ pub struct Faults(RefCell<Vec<Fault>>);
 
 impl Faults {
     pub fn add(&self, place: impl Into<String>, problem: impl Into<String>) {
-        self.0.borrow_mut().push(Fault { place: place.into(), problem: problem.into() });
+        self.0.borrow_mut().push(Fault {
+            place: place.into(),
+            problem: problem.into(),
+        });
     }
 
     /// The error for `file`, when there is any fault.
@@ -79,7 +82,9 @@ impl FromToml for u32 {
 impl FromToml for f64 {
     const WHAT: &'static str = "a number";
     fn from_toml(value: &Value) -> Option<Self> {
-        value.as_float().or_else(|| value.as_integer().map(|number| number as Self))
+        value
+            .as_float()
+            .or_else(|| value.as_integer().map(|number| number as Self))
     }
     fn from_text(text: &str) -> Option<Self> {
         text.parse().ok()
@@ -89,20 +94,38 @@ impl FromToml for f64 {
 impl FromToml for Vec<String> {
     const WHAT: &'static str = "a list of texts";
     fn from_toml(value: &Value) -> Option<Self> {
-        value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+        value
+            .as_array()?
+            .iter()
+            .map(|item| item.as_str().map(str::to_owned))
+            .collect()
     }
     fn from_text(text: &str) -> Option<Self> {
-        Some(text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect())
+        Some(
+            text.split(',')
+                .map(|part| part.trim().to_owned())
+                .filter(|part| !part.is_empty())
+                .collect(),
+        )
     }
 }
 
 impl<'a> Reader<'a> {
     pub fn new(table: Table, faults: &'a Faults) -> Self {
-        Self { table, path: String::new(), taken: RefCell::default(), faults }
+        Self {
+            table,
+            path: String::new(),
+            taken: RefCell::default(),
+            faults,
+        }
     }
 
     fn place(&self, key: &str) -> String {
-        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+        if self.path.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.path)
+        }
     }
 
     /// The table below `key`; an empty one when it is absent, so that its required keys are told.
@@ -112,11 +135,17 @@ impl<'a> Reader<'a> {
             None => Table::new(),
             Some(Value::Table(table)) => table.clone(),
             Some(_) => {
-                self.faults.add(self.place(key), "this is a section: [KEY] with keys below it");
+                self.faults
+                    .add(self.place(key), "this is a section: [KEY] with keys below it");
                 Table::new()
             }
         };
-        Reader { table, path: self.place(key), taken: RefCell::default(), faults: self.faults }
+        Reader {
+            table,
+            path: self.place(key),
+            taken: RefCell::default(),
+            faults: self.faults,
+        }
     }
 
     /// The value of `key`, from the environment or the file.
@@ -148,20 +177,30 @@ impl<'a> Reader<'a> {
     /// A required value that is read further by `parse`.
     pub fn parsed<T>(&self, key: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
         let text: String = self.required(key)?;
-        parse(&text).map_err(|problem| self.faults.add(self.place(key), problem)).ok()
+        parse(&text)
+            .map_err(|problem| self.faults.add(self.place(key), problem))
+            .ok()
     }
 
     /// An optional value that is read further by `parse`.
     pub fn parsed_optional<T>(&self, key: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Option<T> {
         let text: String = self.optional(key)?;
-        parse(&text).map_err(|problem| self.faults.add(self.place(key), problem)).ok()
+        parse(&text)
+            .map_err(|problem| self.faults.add(self.place(key), problem))
+            .ok()
     }
 
     /// A map of texts below `key`.
     pub fn texts(&self, key: &str) -> std::collections::BTreeMap<String, String> {
         self.taken.borrow_mut().insert(key.to_owned());
-        let Some(value) = self.table.get(key) else { return std::collections::BTreeMap::new() };
-        let pairs = value.as_table().and_then(|t| t.iter().map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned()))).collect());
+        let Some(value) = self.table.get(key) else {
+            return std::collections::BTreeMap::new();
+        };
+        let pairs = value.as_table().and_then(|t| {
+            t.iter()
+                .map(|(k, v)| Some((k.clone(), v.as_str()?.to_owned())))
+                .collect()
+        });
         pairs.unwrap_or_else(|| {
             self.faults.add(self.place(key), "this is a section of texts");
             std::collections::BTreeMap::new()
@@ -178,7 +217,8 @@ impl<'a> Reader<'a> {
         let taken = self.taken.borrow();
         for key in self.table.keys().filter(|key| !taken.contains(*key)) {
             let known = taken.iter().cloned().collect::<Vec<_>>().join(", ");
-            self.faults.add(self.place(key), format!("unknown key; known here: {known}"));
+            self.faults
+                .add(self.place(key), format!("unknown key; known here: {known}"));
         }
     }
 }

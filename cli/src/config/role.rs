@@ -42,7 +42,6 @@ pub struct ServiceSection {
 pub struct DatabaseSection {
     pub url: DatabaseUrl,
     pub passwords: RolePasswords,
-    pub migrate_at_start: bool,
 }
 
 /// One runner.
@@ -93,7 +92,11 @@ fn plain<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
 
 fn absolute(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
-    if path.is_absolute() { Ok(path) } else { Err("this is an absolute path".to_owned()) }
+    if path.is_absolute() {
+        Ok(path)
+    } else {
+        Err("this is an absolute path".to_owned())
+    }
 }
 
 fn private_key(text: &str) -> Result<PrivateKey, String> {
@@ -115,7 +118,9 @@ fn service(service: Service, reader: Reader<'_>) -> Option<RoleFile> {
         let peers = reader.section("services");
         for name in ["resource_catalog", "execution_plane"] {
             if let Some(address) = peers.parsed(name, |text| {
-                client_kit::Client::new(text, None).map(|client| client.base().to_owned()).map_err(|error| error.to_string())
+                client_kit::Client::new(text, None)
+                    .map(|client| client.base().to_owned())
+                    .map_err(|error| error.to_string())
             }) {
                 section_peers.insert(name.to_owned(), address);
             }
@@ -160,13 +165,16 @@ fn service(service: Service, reader: Reader<'_>) -> Option<RoleFile> {
 }
 
 fn database(reader: &Reader<'_>) -> Option<DatabaseSection> {
-    let url = reader.parsed("url", |text| text.parse::<DatabaseUrl>().map_err(|error| error.to_string()));
+    let url = reader.parsed("url", |text| {
+        text.parse::<DatabaseUrl>().map_err(|error| error.to_string())
+    });
     let password = |key: &str| reader.parsed_optional(key, resolve);
-    let passwords =
-        RolePasswords { owner: password("owner_password"), api: password("api_password"), worker: password("worker_password") };
-    let migrate_at_start = reader.optional("migrate_at_start").unwrap_or(false);
-    let section = DatabaseSection { url: url?, passwords, migrate_at_start };
-    Some(section)
+    let passwords = RolePasswords {
+        owner: password("owner_password"),
+        api: password("api_password"),
+        worker: password("worker_password"),
+    };
+    Some(DatabaseSection { url: url?, passwords })
 }
 
 /// `[[key]] public_key = "…", vouches_for = ["issuer"]`.
@@ -178,17 +186,27 @@ fn trust(file: &Path) -> Result<TrustStore, String> {
     }
     let text = std::fs::read_to_string(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
     let file: File = toml::from_str(&text).map_err(|error| error.to_string().trim().to_owned())?;
-    if file.key.is_empty() { Err("it trusts no key".to_owned()) } else { Ok(TrustStore::new(file.key)) }
+    if file.key.is_empty() {
+        Err("it trusts no key".to_owned())
+    } else {
+        Ok(TrustStore::new(file.key))
+    }
 }
 
 fn runner(reader: Reader<'_>) -> Option<RoleFile> {
     let service = reader.parsed("service", |text| {
-        client_kit::Client::new(text, None).map(|client| client.base().to_owned()).map_err(|error| error.to_string())
+        client_kit::Client::new(text, None)
+            .map(|client| client.base().to_owned())
+            .map_err(|error| error.to_string())
     });
     let name: Option<String> = reader.required("name");
     let state = reader.parsed("state_directory", absolute);
     let enrolment_token = reader.parsed("enrolment_token", resolve);
-    let mut config = execution_plane_runner::Config::new(service.clone().unwrap_or_default(), name.clone().unwrap_or_default(), state.clone().unwrap_or_default());
+    let mut config = execution_plane_runner::Config::new(
+        service.clone().unwrap_or_default(),
+        name.clone().unwrap_or_default(),
+        state.clone().unwrap_or_default(),
+    );
     config.pools = reader.optional("pools").unwrap_or_default();
     config.environments = reader.optional("environments").unwrap_or_default();
     config.labels = reader.texts("labels");
@@ -200,13 +218,18 @@ fn runner(reader: Reader<'_>) -> Option<RoleFile> {
     if let Some(seconds) = reader.optional("stop_grace_seconds") {
         config.stop_grace_seconds = seconds;
     }
-    let words: Vec<String> = reader.optional("isolation").unwrap_or_else(|| vec!["sandbox".to_owned()]);
+    let words: Vec<String> = reader
+        .optional("isolation")
+        .unwrap_or_else(|| vec!["sandbox".to_owned()]);
     let mut isolation = Vec::new();
     for word in &words {
         match word.as_str() {
             "sandbox" => isolation.push(Isolation::Sandbox),
             "process" => isolation.push(Isolation::Process),
-            other => reader.fault("isolation", format!("{other:?} is not a grade that this runner can give: sandbox, process")),
+            other => reader.fault(
+                "isolation",
+                format!("{other:?} is not a grade that this runner can give: sandbox, process"),
+            ),
         }
     }
     let secrets = reader.section("secrets");
@@ -216,7 +239,12 @@ fn runner(reader: Reader<'_>) -> Option<RoleFile> {
     service?;
     name?;
     state?;
-    Some(RoleFile::Runner(Box::new(RunnerSection { config, enrolment_token: enrolment_token?, isolation, secrets: SecretsSection { age_file } })))
+    Some(RoleFile::Runner(Box::new(RunnerSection {
+        config,
+        enrolment_token: enrolment_token?,
+        isolation,
+        secrets: SecretsSection { age_file },
+    })))
 }
 
 impl DatabaseSection {
@@ -227,6 +255,9 @@ impl DatabaseSection {
             database::ServiceRole::Api => &self.passwords.api,
             database::ServiceRole::Worker => &self.passwords.worker,
         };
-        self.url.with_user(&service.role(role), password.as_ref().map(|secret| secret.expose_secret()))
+        self.url.with_user(
+            &service.role(role),
+            password.as_ref().map(|secret| secret.expose_secret()),
+        )
     }
 }

@@ -13,10 +13,16 @@ pub fn resolve(reference: &str) -> Result<SecretString, String> {
         }
         let text = std::fs::read_to_string(path).map_err(|error| format!("{path} cannot be read: {error}"))?;
         let text = text.strip_suffix('\n').unwrap_or(&text);
-        return if text.is_empty() { Err(format!("{path} is empty")) } else { Ok(text.to_owned().into()) };
+        return if text.is_empty() {
+            Err(format!("{path} is empty"))
+        } else {
+            Ok(text.to_owned().into())
+        };
     }
     if let Some(name) = reference.strip_prefix("env://") {
-        return std::env::var(name).map(SecretString::from).map_err(|_| format!("the variable {name} is not set"));
+        return std::env::var(name)
+            .map(SecretString::from)
+            .map_err(|_| format!("the variable {name} is not set"));
     }
     Err("a secret is a reference: file:///path or env://NAME".to_owned())
 }
@@ -37,7 +43,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("s");
         std::fs::write(&file, "a\nb\n").unwrap();
-        assert_eq!(resolve(&format!("file://{}", file.display())).unwrap().expose_secret(), "a\nb");
+        assert_eq!(
+            resolve(&format!("file://{}", file.display())).unwrap().expose_secret(),
+            "a\nb"
+        );
         assert!(resolve("file://relative").is_err());
         assert!(resolve("env://PLATFORM_TEST_NO_SUCH_VARIABLE").is_err());
     }

@@ -44,7 +44,10 @@ impl Stage {
             data: layout.data.clone(),
             program: std::env::current_exe()?,
             context: crate::context::file_in(&layout.data),
-            ada: layout.token("person:ada", &[Role::Operator, Role::Approver, Role::Admin, Role::Viewer])?,
+            ada: layout.token(
+                "person:ada",
+                &[Role::Operator, Role::Approver, Role::Admin, Role::Viewer],
+            )?,
             bob: layout.token("person:bob", &[Role::Approver, Role::Viewer])?,
             printer,
             claims: 0,
@@ -80,7 +83,11 @@ impl Stage {
     fn command(&self, who: Who, args: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         let token = if who == Who::Ada { &self.ada } else { &self.bob };
-        command.args(args).env("PLATFORM_CONTEXT", &self.context).env("PLATFORM_TOKEN", token).kill_on_drop(true);
+        command
+            .args(args)
+            .env("PLATFORM_CONTEXT", &self.context)
+            .env("PLATFORM_TOKEN", token)
+            .kill_on_drop(true);
         command
     }
 
@@ -88,7 +95,13 @@ impl Stage {
         let name = if who == Who::Ada { "ada" } else { "bob" };
         let quoted: Vec<String> = args
             .iter()
-            .map(|arg| if arg.contains([' ', '"', '!']) { format!("'{arg}'") } else { (*arg).to_owned() })
+            .map(|arg| {
+                if arg.contains([' ', '"', '!']) {
+                    format!("'{arg}'")
+                } else {
+                    (*arg).to_owned()
+                }
+            })
             .collect();
         self.printer.say(format!("   {name}$ platform {}", quoted.join(" ")));
     }
@@ -105,7 +118,11 @@ impl Stage {
         if code == Some(i32::from(expected.code())) {
             return Ok(text);
         }
-        Err(untrue(format!("'platform {}' ended with {code:?}, not {}", args.join(" "), expected.code())))
+        Err(untrue(format!(
+            "'platform {}' ended with {code:?}, not {}",
+            args.join(" "),
+            expected.code()
+        )))
     }
 
     /// Runs a command as a program would; its exit must be success.
@@ -114,9 +131,14 @@ impl Stage {
         all.extend(["-o", "json"]);
         let output = self.command(Who::Ada, &all).output().await?;
         if !output.status.success() {
-            return Err(untrue(format!("'platform {}' failed: {}", args.join(" "), said(&output))));
+            return Err(untrue(format!(
+                "'platform {}' failed: {}",
+                args.join(" "),
+                said(&output)
+            )));
         }
-        serde_json::from_slice(&output.stdout).map_err(|error| untrue(format!("'platform {}' gave no JSON: {error}", args.join(" "))))
+        serde_json::from_slice(&output.stdout)
+            .map_err(|error| untrue(format!("'platform {}' gave no JSON: {error}", args.join(" "))))
     }
 
     /// Starts an operation and gives its id.
@@ -125,7 +147,10 @@ impl Stage {
         all.extend_from_slice(args);
         self.show_command(Who::Ada, &all);
         let operation = self.reads(&all).await?;
-        let id = operation["id"].as_str().ok_or_else(|| untrue("the operation has no id"))?.to_owned();
+        let id = operation["id"]
+            .as_str()
+            .ok_or_else(|| untrue("the operation has no id"))?
+            .to_owned();
         self.tell(format!("operation {id}"));
         Ok(id)
     }
@@ -133,8 +158,12 @@ impl Stage {
     /// The node run of `node`, as the platform tells it now.
     pub async fn node(&self, operation: &str, node: &str) -> Result<Value, CliError> {
         let runs = self.reads(&["get", "node-runs", operation]).await?;
-        let found = runs.as_array().and_then(|runs| runs.iter().find(|run| run["node_id"] == node));
-        found.cloned().ok_or_else(|| untrue(format!("operation {operation} has no node {node}")))
+        let found = runs
+            .as_array()
+            .and_then(|runs| runs.iter().find(|run| run["node_id"] == node));
+        found
+            .cloned()
+            .ok_or_else(|| untrue(format!("operation {operation} has no node {node}")))
     }
 
     /// Asks again until `holds`, for at most a minute.
@@ -155,7 +184,12 @@ impl Stage {
     /// The page that a host serves, if it serves one.
     pub async fn page(&self, address: &str, port: u16) -> Option<String> {
         let client = client_kit::Client::new(&format!("http://{address}:{port}"), None).ok()?;
-        let bytes = client.get("/").within(std::time::Duration::from_secs(3)).whole().await.ok()?;
+        let bytes = client
+            .get("/")
+            .within(std::time::Duration::from_secs(3))
+            .whole()
+            .await
+            .ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -177,5 +211,6 @@ pub fn source(root: &Path, name: &str) -> Result<PathBuf, CliError> {
     if path.exists() {
         return Ok(path);
     }
-    Err(CliError::usage(format!("{} is missing", path.display())).hint("run the demonstration from the repository, or name it with --source"))
+    Err(CliError::usage(format!("{} is missing", path.display()))
+        .hint("run the demonstration from the repository, or name it with --source"))
 }

@@ -7,6 +7,8 @@ use crate::printer::Printer;
 pub fn run(what: &ConfigCommand, printer: Printer) -> Result<Exit, CliError> {
     let ConfigCommand::Check { role, config } = what;
     config::role_of(role, config)?;
-    printer.value(&serde_json::json!({"valid": true, "role": role}), || format!("{} is a usable configuration of {role}", config.display()));
+    printer.value(&serde_json::json!({"valid": true, "role": role}), || {
+        format!("{} is a usable configuration of {role}", config.display())
+    });
     Ok(Exit::Success)
 }

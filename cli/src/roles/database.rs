@@ -15,8 +15,16 @@ pub async fn run(what: &Database, printer: Printer) -> Result<Exit, CliError> {
     let layout = Layout::prepare(&data, ports(what.port)?)?;
     let server = start_database(&layout, what.ansible.as_deref()).await?;
     let ready = serde_json::json!({"ready": true, "data": layout.data, "config": layout.data.join("config"), "sockets": server.socket_directory(), "port": server.port(), "programs": server.program_directory(), "password_file": server.password_file()});
-    printer.event(&ready, || Some(format!("PostgreSQL is ready; config files are in {}", layout.data.join("config").display())));
+    printer.event(&ready, || {
+        Some(format!(
+            "PostgreSQL is ready; config files are in {}",
+            layout.data.join("config").display()
+        ))
+    });
     up::asked_to_end().await?;
-    server.stop().await.map_err(|error| CliError::new(Exit::Internal, error.to_string()))?;
+    server
+        .stop()
+        .await
+        .map_err(|error| CliError::new(Exit::Internal, error.to_string()))?;
     Ok(Exit::Success)
 }

@@ -41,9 +41,14 @@ pub fn ports(first: u16) -> Result<[u16; 3], CliError> {
     let mut held = Vec::new();
     let mut ports = [0; 3];
     for (index, port) in ports.iter_mut().enumerate() {
-        let wanted = if first == 0 { 0 } else { first.saturating_add(u16::try_from(index).unwrap_or(0)) };
+        let wanted = if first == 0 {
+            0
+        } else {
+            first.saturating_add(u16::try_from(index).unwrap_or(0))
+        };
         let listener = TcpListener::bind(("127.0.0.1", wanted)).map_err(|error| {
-            CliError::usage(format!("port {wanted} cannot be had: {error}")).hint("name another first port with --port, or 0 for free ones")
+            CliError::usage(format!("port {wanted} cannot be had: {error}"))
+                .hint("name another first port with --port, or 0 for free ones")
         })?;
         *port = listener.local_addr()?.port();
         held.push(listener);
@@ -57,13 +62,38 @@ pub fn ports(first: u16) -> Result<[u16; 3], CliError> {
 /// # Errors
 /// Names what is missing and how to get it.
 pub async fn start_database(layout: &Layout, ansible: Option<&Path>) -> Result<Server, CliError> {
-    let failed = |error: &dyn std::error::Error| CliError::new(Exit::Internal, format!("the private PostgreSQL does not start: {error}"));
-    let server = Server::start(PostgresConfig::new(layout.data.join("postgres"))).await.map_err(|error| failed(&error))?;
-    let superuser = server.url("postgres").parse().map_err(|error: database::DatabaseError| failed(&error))?;
+    let failed = |error: &dyn std::error::Error| {
+        CliError::new(
+            Exit::Internal,
+            format!("the private PostgreSQL does not start: {error}"),
+        )
+    };
+    let server = Server::start(PostgresConfig::new(layout.data.join("postgres")))
+        .await
+        .map_err(|error| failed(&error))?;
+    let superuser = server
+        .url("postgres")
+        .parse()
+        .map_err(|error: database::DatabaseError| failed(&error))?;
     for service in SERVICES {
-        let password = |role: &str| resolve(&format!("file://{}", layout.data.join("passwords").join(format!("{service}_{role}")).display()));
-        let passwords = RolePasswords { owner: password("owner").ok(), api: password("api").ok(), worker: password("worker").ok() };
-        provision(&superuser, service::database_of(service), &passwords).await.map_err(|error| failed(&error))?;
+        let password = |role: &str| {
+            resolve(&format!(
+                "file://{}",
+                layout
+                    .data
+                    .join("passwords")
+                    .join(format!("{service}_{role}"))
+                    .display()
+            ))
+        };
+        let passwords = RolePasswords {
+            owner: password("owner").ok(),
+            api: password("api").ok(),
+            worker: password("worker").ok(),
+        };
+        provision(&superuser, service::database_of(service), &passwords)
+            .await
+            .map_err(|error| failed(&error))?;
     }
     layout.write_configs(server.socket_directory(), server.port(), ansible)?;
     Ok(server)
@@ -86,7 +116,13 @@ impl Embedded {
                 services.spawn(assembled.run(shutdown.clone()));
             }
         }
-        let mut platform = Self { layout, postgres, services, shutdown, runner: None };
+        let mut platform = Self {
+            layout,
+            postgres,
+            services,
+            shutdown,
+            runner: None,
+        };
         for service in SERVICES {
             platform.ready(service).await?;
         }
@@ -114,13 +150,18 @@ impl Embedded {
 
     fn start_runner(&mut self) -> Result<(), CliError> {
         let program = std::env::current_exe()?;
-        let log = std::fs::OpenOptions::new().create(true).append(true).open(self.layout.data.join("runner/runner.log"))?;
+        let log = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.layout.data.join("runner/runner.log"))?;
         let launch = Launch::new(program, DeathSignal::Terminate)
             .args(["runner", "--config"])
             .arg(self.layout.config("runner"))
             .stdout(log.try_clone()?)
             .stderr(log);
-        let child = launch.spawn().map_err(|error| CliError::new(Exit::Internal, format!("the runner does not start: {error}")))?;
+        let child = launch
+            .spawn()
+            .map_err(|error| CliError::new(Exit::Internal, format!("the runner does not start: {error}")))?;
         self.runner = Some(child);
         Ok(())
     }
@@ -150,7 +191,12 @@ impl Embedded {
             }
         }
         let stopped = self.postgres.stop().await;
-        stopped.map_err(|error| CliError::new(Exit::Internal, format!("the private PostgreSQL did not stop well: {error}")))?;
+        stopped.map_err(|error| {
+            CliError::new(
+                Exit::Internal,
+                format!("the private PostgreSQL did not stop well: {error}"),
+            )
+        })?;
         outcome
     }
 }

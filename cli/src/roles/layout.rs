@@ -42,15 +42,22 @@ impl Layout {
             // Others may pass through to the database's own directory, and read nothing.
             let mode = if directory.is_empty() { 0o711 } else { 0o700 };
             let path = data.join(directory);
-            fs::DirBuilder::new().recursive(true).mode(mode).create(&path)
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(mode)
+                .create(&path)
                 .map_err(|error| CliError::usage(format!("{} cannot be made: {error}", path.display())))?;
         }
         let data = data.canonicalize()?;
-        let key = |name: &str| PrivateKey::load_or_generate(&data.join("keys").join(format!("{name}.pem"))).map_err(internal);
+        let key =
+            |name: &str| PrivateKey::load_or_generate(&data.join("keys").join(format!("{name}.pem"))).map_err(internal);
         let issuer = key("issuer")?;
         let trusted = [
             TrustedKey::new(issuer.public_key(), [Vouch::Issuer]),
-            TrustedKey::new(key("control-plane")?.public_key(), [Vouch::Service("control-plane".to_owned())]),
+            TrustedKey::new(
+                key("control-plane")?.public_key(),
+                [Vouch::Service("control-plane".to_owned())],
+            ),
         ];
         key("runners")?;
         let proof = key("proof")?.public_key();
@@ -58,12 +65,19 @@ impl Layout {
         write(&data.join("trust.toml"), &trust_file(&trusted), 0o644)?;
         for service in SERVICES {
             for role in ["owner", "api", "worker"] {
-                keep(&data.join("passwords").join(format!("{service}_{role}")), || hex::encode(rand::random::<[u8; 24]>()))?;
+                keep(&data.join("passwords").join(format!("{service}_{role}")), || {
+                    hex::encode(rand::random::<[u8; 24]>())
+                })?;
             }
         }
         let organization = keep(&data.join("organization"), || uuid::Uuid::now_v7().to_string())?;
         let organization = organization.parse().map_err(internal)?;
-        let layout = Self { data, organization, ports, issuer };
+        let layout = Self {
+            data,
+            organization,
+            ports,
+            issuer,
+        };
         layout.write_context()?;
         Ok(layout)
     }
@@ -74,7 +88,13 @@ impl Layout {
     /// When the key cannot sign.
     pub fn token(&self, subject: &str, roles: &[Role]) -> Result<String, CliError> {
         let minter = Minter::new(self.issuer.clone(), "local");
-        let token = minter.mint(subject, self.organization, roles.iter().copied(), TimeDelta::hours(TOKEN_HOURS), Utc::now());
+        let token = minter.mint(
+            subject,
+            self.organization,
+            roles.iter().copied(),
+            TimeDelta::hours(TOKEN_HOURS),
+            Utc::now(),
+        );
         token.map(|token| token.expose().to_owned()).map_err(internal)
     }
 
@@ -97,7 +117,11 @@ impl Layout {
             issuer_key: Some("keys/issuer.pem".into()),
             organization_id: Some(self.organization.as_uuid()),
         };
-        write(&crate::context::file_in(&self.data), &toml::to_string(&context).map_err(internal)?, 0o600)
+        write(
+            &crate::context::file_in(&self.data),
+            &toml::to_string(&context).map_err(internal)?,
+            0o600,
+        )
     }
 
     /// Writes one config file a role; `sockets` and `port` are those of the private database.
@@ -114,7 +138,9 @@ impl Layout {
 
     /// The config file of a role.
     pub fn config(&self, role: &str) -> PathBuf {
-        self.data.join("config").join(format!("{}.toml", role.replace('_', "-")))
+        self.data
+            .join("config")
+            .join(format!("{}.toml", role.replace('_', "-")))
     }
 
     fn service_config(&self, service: &str, sockets: &Path, port: u16) -> String {
@@ -122,10 +148,10 @@ impl Layout {
         let address = self.address(service);
         let listen = address.trim_start_matches("http://");
         let mut text = format!(
-            "listen = {listen:?}\n\n[database]\nurl = \"postgres:///{service}?host={}&port={port}\"\n\
+            "listen = {listen:?}\n\n[database]\nurl = \"postgres://{service}_owner@/{service}?host={}&port={port}\"\n\
              owner_password = \"file://{data}/passwords/{service}_owner\"\n\
              api_password = \"file://{data}/passwords/{service}_api\"\n\
-             worker_password = \"file://{data}/passwords/{service}_worker\"\nmigrate_at_start = true\n\n\
+             worker_password = \"file://{data}/passwords/{service}_worker\"\n\n\
              [identity]\ntrust = \"{data}/trust.toml\"\n",
             sockets.display()
         );
@@ -144,7 +170,9 @@ impl Layout {
 
     fn runner_config(&self, ansible: Option<&Path>) -> String {
         let data = self.data.display();
-        let ansible = ansible.map(|path| format!("ansible_directory = \"{}\"\n", path.display())).unwrap_or_default();
+        let ansible = ansible
+            .map(|path| format!("ansible_directory = \"{}\"\n", path.display()))
+            .unwrap_or_default();
         format!(
             "service = {:?}\nname = \"local\"\npools = [\"default\", \"ansible-runner\"]\nenrolment_token = \"file://{data}/runner/enrolment\"\n\
              state_directory = \"{data}/runner/state\"\n{ansible}isolation = [\"sandbox\"]\n\n[secrets]\nage_file = \"{}\"\n",
@@ -156,8 +184,16 @@ impl Layout {
 
 fn trust_file(keys: &[TrustedKey]) -> String {
     let key = |key: &TrustedKey| {
-        let rights: Vec<String> = key.vouches_for.iter().map(|right| format!("{:?}", right.to_string())).collect();
-        format!("[[key]]\npublic_key = \"{}\"\nvouches_for = [{}]\n", key.public_key, rights.join(", "))
+        let rights: Vec<String> = key
+            .vouches_for
+            .iter()
+            .map(|right| format!("{:?}", right.to_string()))
+            .collect();
+        format!(
+            "[[key]]\npublic_key = \"{}\"\nvouches_for = [{}]\n",
+            key.public_key,
+            rights.join(", ")
+        )
     };
     keys.iter().map(key).collect::<Vec<_>>().join("\n")
 }
@@ -166,7 +202,11 @@ fn trust_file(keys: &[TrustedKey]) -> String {
 fn write(path: &Path, text: &str, mode: u32) -> Result<(), CliError> {
     let aside = path.with_extension("new");
     let _ = fs::remove_file(&aside);
-    let written = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&aside)
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(&aside)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .and_then(|()| fs::rename(&aside, path));
     written.map_err(|error| CliError::new(Exit::Internal, format!("{} cannot be written: {error}", path.display())))

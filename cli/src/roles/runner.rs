@@ -22,9 +22,15 @@ pub async fn run(what: &Runner, printer: Printer) -> Result<Exit, CliError> {
         return Err(CliError::new(Exit::Internal, "a runner has a runner's configuration"));
     };
     let deps = dependencies(&section).await?;
-    printer.event(&serde_json::json!({"started": true, "role": "runner", "name": section.config.name}), || {
-        Some(format!("runner {} works for {}", section.config.name, section.config.service_url))
-    });
+    printer.event(
+        &serde_json::json!({"started": true, "role": "runner", "name": section.config.name}),
+        || {
+            Some(format!(
+                "runner {} works for {}",
+                section.config.name, section.config.service_url
+            ))
+        },
+    );
     let shutdown = CancellationToken::new();
     let running = execution_plane_runner::run(section.config, deps, shutdown.clone());
     tokio::pin!(running);
@@ -36,7 +42,9 @@ pub async fn run(what: &Runner, printer: Printer) -> Result<Exit, CliError> {
         asked = up::asked_to_end() => asked?,
     }
     shutdown.cancel();
-    running.await.map_err(|error| CliError::new(Exit::Internal, chain(&error)))?;
+    running
+        .await
+        .map_err(|error| CliError::new(Exit::Internal, chain(&error)))?;
     Ok(Exit::Success)
 }
 
@@ -52,18 +60,31 @@ async fn dependencies(section: &RunnerSection) -> Result<Deps, CliError> {
         isolation.push(grade_of(*grade, section).await?);
     }
     let enrolment_token = BearerToken::new(section.enrolment_token.expose_secret().to_owned());
-    Ok(Deps { enrolment_token, secrets, isolation })
+    Ok(Deps {
+        enrolment_token,
+        secrets,
+        isolation,
+    })
 }
 
 async fn grade_of(grade: Grade, section: &RunnerSection) -> Result<Arc<dyn Isolation>, CliError> {
     let unavailable = |error: execution_plane_ports::IsolationError| {
-        CliError::new(Exit::Internal, format!("this machine cannot isolate jobs: {error}")).hint("'scripts/setup' installs bubblewrap")
+        CliError::new(Exit::Internal, format!("this machine cannot isolate jobs: {error}"))
+            .hint("'scripts/setup' installs bubblewrap")
     };
     Ok(match grade {
-        Grade::Process => Arc::new(PlainProcess::probe(PlainProcessConfig::default()).await.map_err(unavailable)?),
+        Grade::Process => Arc::new(PlainProcess::probe(PlainProcessConfig::default()).map_err(unavailable)?),
         _ => {
-            let shared = section.config.ansible_directory.iter().filter_map(|directory| Some(directory.parent()?.to_owned())).collect();
-            let config = BubblewrapConfig { shared, ..BubblewrapConfig::default() };
+            let shared = section
+                .config
+                .ansible_directory
+                .iter()
+                .filter_map(|directory| Some(directory.parent()?.to_owned()))
+                .collect();
+            let config = BubblewrapConfig {
+                shared,
+                ..BubblewrapConfig::default()
+            };
             Arc::new(Bubblewrap::probe(config).await.map_err(unavailable)?)
         }
     })

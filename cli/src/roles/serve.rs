@@ -19,9 +19,10 @@ pub async fn run(serve: &Serve, printer: Printer) -> Result<Exit, CliError> {
     };
     let listen = section.listen;
     let assembled = service::assemble(*section).await?;
-    printer.event(&serde_json::json!({"ready": true, "role": role, "address": format!("http://{listen}")}), || {
-        Some(format!("{role} serves on http://{listen}"))
-    });
+    printer.event(
+        &serde_json::json!({"ready": true, "role": role, "address": format!("http://{listen}")}),
+        || Some(format!("{role} serves on http://{listen}")),
+    );
     let shutdown = CancellationToken::new();
     let running = assembled.run(shutdown.clone());
     tokio::pin!(running);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use api_kit::serve;
 use axum::Router;
 use blobs_directory::DirectoryBlobs;
-use client_kit::Client;
 use chrono::TimeDelta;
+use client_kit::Client;
 use database::{Database, PoolSizes, ServiceDatabase, ServiceRole, ServiceUrls, migrate};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use identity::{Minter, ServiceTokens, TokenSource};
+use identity::{Minter, PrivateKey, ServiceTokens, TokenSource};
 use runtime_embedded::EmbeddedRuntime;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -67,22 +67,37 @@ pub async fn assemble(section: ServiceSection) -> Result<Assembled, CliError> {
 
 fn urls(section: &ServiceSection, service: ServiceDatabase) -> ServiceUrls {
     let of = |role| section.database.url_of(service, role);
-    ServiceUrls { owner: of(ServiceRole::Owner), api: of(ServiceRole::Api), worker: of(ServiceRole::Worker) }
+    ServiceUrls {
+        owner: of(ServiceRole::Owner),
+        api: of(ServiceRole::Api),
+        worker: of(ServiceRole::Worker),
+    }
 }
 
 async fn catalog(section: ServiceSection, listener: TcpListener) -> Result<Assembled, CliError> {
     let config = resource_catalog_server::Config::new(urls(&section, resource_catalog_server::DATABASE), section.trust);
-    let service = resource_catalog_server::build(config).await.map_err(|error| failed("resource-catalog does not start")(&error))?;
-    Ok(Assembled { listener, router: service.router(), work: Box::new(move |shutdown| service.run(shutdown).boxed()) })
+    let service = resource_catalog_server::build(config)
+        .await
+        .map_err(|error| failed("resource-catalog does not start")(&error))?;
+    Ok(Assembled {
+        listener,
+        router: service.router(),
+        work: Box::new(move |shutdown| async move { service.run(shutdown).await }.boxed()),
+    })
 }
 
 async fn execution(section: ServiceSection, listener: TcpListener) -> Result<Assembled, CliError> {
     let failed = failed("execution-plane does not start");
     let urls = urls(&section, execution_plane_server::DATABASE);
-    migrate(&urls.owner, &execution_plane_server::MIGRATOR).await.map_err(|error| failed(&error))?;
+    migrate(&urls.owner, &execution_plane_server::MIGRATOR)
+        .await
+        .map_err(|error| failed(&error))?;
     let sizes = PoolSizes::default();
     let (Some(key), Some(directory)) = (section.key, section.blobs) else {
-        return Err(CliError::new(Exit::Internal, "execution-plane needs a key and a blob directory"));
+        return Err(CliError::new(
+            Exit::Internal,
+            "execution-plane needs a key and a blob directory",
+        ));
     };
     let blobs = DirectoryBlobs::open(directory).await.map_err(|error| failed(&error))?;
     let dependencies = execution_plane_server::Dependencies {
@@ -96,8 +111,14 @@ async fn execution(section: ServiceSection, listener: TcpListener) -> Result<Ass
     config.lease.lease = seconds(section.lease_seconds);
     config.lease.grace = seconds(section.grace_seconds);
     config.lease.comeback = seconds(section.lease_seconds);
-    let service = execution_plane_server::build(config, dependencies).await.map_err(|error| failed(&error))?;
-    Ok(Assembled { listener, router: service.router(), work: Box::new(move |shutdown| service.run(shutdown).boxed()) })
+    let service = execution_plane_server::build(config, dependencies)
+        .await
+        .map_err(|error| failed(&error))?;
+    Ok(Assembled {
+        listener,
+        router: service.router(),
+        work: Box::new(move |shutdown| async move { service.run(shutdown).await }.boxed()),
+    })
 }
 
 fn seconds(count: f64) -> TimeDelta {
@@ -118,21 +139,48 @@ impl Assembled {
     }
 }
 
+/// The platform's proof key as the domain asks for it.
+struct ProofKey(PrivateKey);
+
+impl control_plane_proof::Signer for ProofKey {
+    fn public_key(&self) -> [u8; 32] {
+        self.0.public_key().to_bytes()
+    }
+
+    fn sign(&self, message: &[u8]) -> [u8; 64] {
+        self.0.sign(message).to_bytes()
+    }
+}
+
 async fn control(section: ServiceSection, listener: TcpListener) -> Result<Assembled, CliError> {
     let failed = failed("control-plane does not start");
     let urls = urls(&section, control_plane_server::DATABASE);
-    migrate(&urls.owner, &control_plane_server::MIGRATOR).await.map_err(|error| failed(&error))?;
-    let (Some(key), Some(_proof_key)) = (section.key, section.proof_key) else {
-        return Err(CliError::new(Exit::Internal, "control-plane needs its own key and a proof key"));
+    migrate(&urls.owner, &control_plane_server::MIGRATOR)
+        .await
+        .map_err(|error| failed(&error))?;
+    let (Some(key), Some(proof_key)) = (section.key, section.proof_key) else {
+        return Err(CliError::new(
+            Exit::Internal,
+            "control-plane needs its own key and a proof key",
+        ));
     };
     let tokens: Arc<dyn TokenSource> = Arc::new(ServiceTokens::new(Minter::new(key, "control-plane"), "control-plane"));
     let peer = |name: &str| Client::new(section.peers.get(name).map_or("", String::as_str), Some(tokens.clone()));
     let (catalog, execution) = (peer("resource_catalog")?, peer("execution_plane")?);
     let config = control_plane_server::Config::new(urls);
     let events = Arc::new(events_feed::FeedSource::new(catalog.clone()));
-    let planning = control_plane_server::planning::side(&config, events, execution.clone(), Vec::new()).map_err(|error| failed(&error))?;
     let runtime = Arc::new(EmbeddedRuntime::new(runtime_embedded::Options::default()));
-    let deps = control_plane_server::Deps { trust: section.trust, runtime, catalog, execution };
-    let service = control_plane_server::build_with(&config, deps, planning).map_err(|error| failed(&error))?;
-    Ok(Assembled { listener, router: service.router(), work: Box::new(move |shutdown| service.run(shutdown).boxed()) })
+    let deps = control_plane_server::Deps {
+        trust: section.trust,
+        runtime,
+        catalog,
+        execution,
+        signer: Arc::new(ProofKey(proof_key)),
+    };
+    let service = control_plane_server::build(&config, deps, events, Vec::new()).map_err(|error| failed(&error))?;
+    Ok(Assembled {
+        listener,
+        router: service.router(),
+        work: Box::new(move |shutdown| async move { service.run(shutdown).await }.boxed()),
+    })
 }

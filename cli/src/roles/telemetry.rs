@@ -6,5 +6,8 @@ use tracing_subscriber::EnvFilter;
 pub fn start() {
     let filter = EnvFilter::try_from_env("PLATFORM_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
     // A second start in one process keeps the first.
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
+    let _ = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .try_init();
 }

@@ -7,10 +7,10 @@ use kernel::id::{OperationId, PlanId};
 use serde::Serialize;
 
 use crate::{
-    ClaimPage, CreateOperation, DecisionRequest, FeedPage, FeedQuery, GateList, GateView, InterventionOutcome,
-    InterventionRequest, ListEventsQuery, ListNodeRunsQuery, ListOperationsQuery, NodeRunPage, Operation,
-    OperationEvent, OperationEventPage, OperationPage, PackPage, PackValidation, PackView, PageQuery, PlanRequest,
-    PlanView, ProjectionView, ProofExport,
+    AuditPage, ClaimPage, CreateOperation, DecisionRequest, FeedPage, FeedQuery, GateList, GateView,
+    InterventionOutcome, InterventionRequest, ListEventsQuery, ListNodeRunsQuery, ListOperationsQuery, NodeRunPage,
+    Operation, OperationEvent, OperationEventPage, OperationPage, PackPage, PackValidation, PackView, PageQuery,
+    PlanRequest, PlanView, ProjectionView, RuntimeView,
 };
 
 /// The media type of a pack archive.
@@ -172,9 +172,21 @@ impl ControlPlane {
         self.client.get("/v1/claims").query(query).json().await
     }
 
+    /// One page of the audit: every command, allowed or refused.
+    pub async fn audit(&self, query: &PageQuery) -> Result<AuditPage, ClientError> {
+        self.client.get("/v1/audit").query(query).json().await
+    }
+
+    /// What drives the operations, and how it fares.
+    pub async fn runtime(&self) -> Result<RuntimeView, ClientError> {
+        self.client.get("/v1/runtime").json().await
+    }
+
     /// The signed proof of an operation.
-    pub async fn proof(&self, id: OperationId) -> Result<ProofExport, ClientError> {
-        self.client.get(&format!("/v1/operations/{id}/proof")).json().await
+    ///
+    /// The bytes are its one form: verify and keep them as they come.
+    pub async fn proof(&self, id: OperationId) -> Result<Bytes, ClientError> {
+        self.client.get(&format!("/v1/operations/{id}/proof")).whole().await
     }
 
     /// How far the local copies of the catalog are.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api_kit::{AccessTable, Api, ApiBuilder, Health, OpenApiRouter, Rule};
 use axum::Router;
 use control_plane_ports::{DurableRuntime, EventSource};
+use control_plane_proof::Signer;
 use database::{Database, DatabaseError, PoolSizes, ServiceUrls};
 use futures::future::BoxFuture;
 use identity::TrustStore;
@@ -57,10 +58,8 @@ pub struct Deps {
     pub catalog: client_kit::Client,
     /// execution-plane-service, with this service's own tokens.
     pub execution: client_kit::Client,
-    /// The catalog's facts, for the projection.
-    pub events: Arc<dyn EventSource>,
-    /// Organizations whose facts are followed from the start; others from their first pack or plan on.
-    pub organizations: Vec<OrganizationId>,
+    /// Holds the platform's proof key.
+    pub signer: Arc<dyn Signer + Send + Sync>,
 }
 
 /// Background work that ends when it is told to.
@@ -93,17 +92,18 @@ pub struct Service {
     workers: Vec<Worker>,
 }
 
-/// Puts the service together. Nothing runs and nothing is connected yet.
+/// Puts the service together. Nothing runs and nothing is connected yet. `events` are the catalog's
+/// facts; those of `organizations` are followed from the start, others from their first pack or plan on.
 ///
 /// # Errors
 /// [`BuildError`].
-pub fn build(config: &Config, deps: Deps) -> Result<Service, BuildError> {
-    let side = planning::side(
-        config,
-        deps.events.clone(),
-        deps.execution.clone(),
-        deps.organizations.clone(),
-    )?;
+pub fn build(
+    config: &Config,
+    deps: Deps,
+    events: Arc<dyn EventSource>,
+    organizations: Vec<OrganizationId>,
+) -> Result<Service, BuildError> {
+    let side = planning::side(config, events, deps.execution.clone(), organizations)?;
     build_with(config, deps, side)
 }
 
@@ -126,6 +126,7 @@ pub fn build_with(config: &Config, deps: Deps, planning: PlanningSide) -> Result
         engine: engine.clone(),
         feed: Feed::new(api_database.clone(), signal.clone()),
         planner: planning.planner,
+        signer: deps.signer,
         database: api_database.clone(),
     };
     let routes = http::routes().with_state(app).merge(planning.routes);

@@ -22,7 +22,12 @@ async fn stage() -> (Deployment, World, Teller) {
 
 /// Restarts every service and the runner with these variables.
 async fn restart_all(deployment: &mut Deployment, variables: &[(&str, &str)]) {
-    for role in [Role::Runner, Role::ControlPlane, Role::ExecutionPlane, Role::ResourceCatalog] {
+    for role in [
+        Role::Runner,
+        Role::ControlPlane,
+        Role::ExecutionPlane,
+        Role::ResourceCatalog,
+    ] {
         deployment.signal(role, rustix::process::Signal::TERM);
         deployment.ended(role).await;
     }
@@ -39,14 +44,20 @@ async fn reached(deployment: &mut Deployment, teller: &Teller, log: &PathBuf) ->
     let mut places = BTreeMap::new();
     for (index, story) in Story::ALL.into_iter().enumerate() {
         std::fs::write(log, "").expect("own file");
-        restart_all(deployment, &[(ARM, "trace"), (LOG, log.to_str().expect("a plain path"))]).await;
+        restart_all(
+            deployment,
+            &[(ARM, "trace"), (LOG, log.to_str().expect("a plain path"))],
+        )
+        .await;
         let operation = teller.tell(story, &format!("trace-{index}")).await;
         teller.end(operation.summary.id).await;
         // What follows the end (acknowledgements, the feed, the projection) belongs to the story.
         teller.catalog_is_whole().await;
         tokio::time::sleep(Duration::from_secs(1)).await;
         for line in std::fs::read_to_string(log).expect("own file").lines() {
-            let name = line.split_whitespace().find(|word| Role::of_failpoint(word).is_some() && word.contains('.'));
+            let name = line
+                .split_whitespace()
+                .find(|word| Role::of_failpoint(word).is_some() && word.contains('.'));
             if let Some(name) = name {
                 places.entry(name.to_owned()).or_insert(story);
             }
@@ -56,13 +67,20 @@ async fn reached(deployment: &mut Deployment, teller: &Teller, log: &PathBuf) ->
 }
 
 fn was_hit(log: &PathBuf, name: &str) -> bool {
-    std::fs::read_to_string(log).unwrap_or_default().split_whitespace().any(|word| word == name)
+    std::fs::read_to_string(log)
+        .unwrap_or_default()
+        .split_whitespace()
+        .any(|word| word == name)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_every_named_place_nothing_is_lost_and_nothing_runs_twice() {
     let (mut deployment, world, teller) = stage().await;
-    let declared: Vec<String> = deployment.platform(&["failpoints"]).lines().map(str::to_owned).collect();
+    let declared: Vec<String> = deployment
+        .platform(&["failpoints"])
+        .lines()
+        .map(str::to_owned)
+        .collect();
     assert!(declared.len() > 20, "the registry is there: {declared:?}");
     let log = deployment.path().join("failpoints.log");
     let places = reached(&mut deployment, &teller, &log).await;
@@ -92,11 +110,16 @@ async fn killed_at_every_named_place_nothing_is_lost_and_nothing_runs_twice() {
         deployment.launch(role, &[]);
         let operation = telling.await.unwrap_or_else(|error| panic!("{name}: {error}"));
         let operation = teller.end(operation.summary.id).await;
-        *ends.entry(format!("{story:?} {}", operation.summary.state.as_str())).or_default() += 1;
+        *ends
+            .entry(format!("{story:?} {}", operation.summary.state.as_str()))
+            .or_default() += 1;
         teller.check_invariants(&operation, &world, &mark, *story).await;
     }
     teller.catalog_is_whole().await;
-    println!("killed at {hit} of {} named places; operations ended: {ends:?}", declared.len());
+    println!(
+        "killed at {hit} of {} named places; operations ended: {ends:?}",
+        declared.len()
+    );
     deployment.stop().await;
 }
 
@@ -114,7 +137,9 @@ async fn killing_postgresql_under_a_running_operation_loses_nothing() {
         deployment.kill_postgres();
         let operation = telling.await.expect("the story is told to its end");
         let operation = teller.end(operation.summary.id).await;
-        teller.check_invariants(&operation, &world, &mark, Story::Straight).await;
+        teller
+            .check_invariants(&operation, &world, &mark, Story::Straight)
+            .await;
     }
     teller.catalog_is_whole().await;
     deployment.stop().await;

@@ -2,5 +2,5 @@
 //! still telling the truth.
 
 mod kill;
-mod story;
 mod stories;
+mod story;

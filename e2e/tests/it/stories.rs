@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use client_kit::ClientError;
 use control_plane_api::{
-    CreateOperation, Intervention, InterventionRequest, ListEventsQuery, ListNodeRunsQuery, NodeRunState, Operation, OperationState,
-    PageQuery, PlanRequest, Resolution,
+    CreateOperation, Intervention, InterventionRequest, ListEventsQuery, ListNodeRunsQuery, NodeRunState, Operation,
+    OperationState, PageQuery, PlanRequest, Resolution,
 };
 use e2e::{Deployment, Scenario, World};
 use kernel::id::OperationId;
@@ -22,7 +22,9 @@ pub async fn answered<T, F: Future<Output = Result<T, ClientError>>>(what: &str,
     loop {
         match ask().await {
             Ok(answer) => return answer,
-            Err(error) if error.is_transient() && Instant::now() < deadline => tokio::time::sleep(Duration::from_millis(30)).await,
+            Err(error) if error.is_transient() && Instant::now() < deadline => {
+                tokio::time::sleep(Duration::from_millis(30)).await
+            }
             Err(error) => panic!("{what}: {error:?}"),
         }
     }
@@ -85,11 +87,18 @@ nodes:
 
 impl Teller {
     pub fn of(deployment: &Deployment) -> Self {
-        Self { control: deployment.control.clone(), catalog: deployment.catalog.clone(), execution: deployment.execution.clone() }
+        Self {
+            control: deployment.control.clone(),
+            catalog: deployment.catalog.clone(),
+            execution: deployment.execution.clone(),
+        }
     }
 
     pub async fn publish(&self, scenario: &Scenario) {
-        answered("publish", || self.control.push_pack(scenario.archive().into(), &scenario.pack)).await;
+        answered("publish", || {
+            self.control.push_pack(scenario.archive().into(), &scenario.pack)
+        })
+        .await;
     }
 
     /// Starts the scenario with `mark` as its parameter, once.
@@ -110,16 +119,26 @@ impl Teller {
             labels: Default::default(),
         };
         let key = format!("start-{pack}-{mark}");
-        answered("start", || self.control.create_operation(&create, &key)).await.summary.id
+        answered("start", || self.control.create_operation(&create, &key))
+            .await
+            .summary
+            .id
     }
 
     /// Tells a story to its end and gives the operation as it then stands.
     pub async fn tell(&self, story: Story, mark: &str) -> Operation {
         match story {
             Story::Straight => {
-                let definition = ApplyCapabilityDefinition { parent: None, description: mark.to_owned(), attribute_schema: None };
+                let definition = ApplyCapabilityDefinition {
+                    parent: None,
+                    description: mark.to_owned(),
+                    attribute_schema: None,
+                };
                 let name = "site.marked".parse().expect("a name");
-                answered("define", || self.catalog.apply_capability_definition(&name, &definition, None)).await;
+                answered("define", || {
+                    self.catalog.apply_capability_definition(&name, &definition, None)
+                })
+                .await;
                 self.touch_resource(mark).await;
                 let id = self.start("one-host", mark).await;
                 self.settled(id).await
@@ -127,14 +146,20 @@ impl Teller {
             Story::Cancelled => {
                 let id = self.start("endless", mark).await;
                 self.running(id).await;
-                let request = InterventionRequest { intervention: Intervention::Cancel, reason: "enough".into(), expected_version: None };
+                let request = InterventionRequest {
+                    intervention: Intervention::Cancel,
+                    reason: "enough".into(),
+                    expected_version: None,
+                };
                 let deadline = Instant::now() + PATIENCE;
                 loop {
                     match self.control.intervene(id, &request).await {
                         Ok(_) => break,
                         // The cancel was taken and its answer lost: the second one meets an operation that is being cancelled.
                         Err(error) if error.status() == Some(409) => break,
-                        Err(error) if error.is_transient() && Instant::now() < deadline => tokio::time::sleep(Duration::from_millis(30)).await,
+                        Err(error) if error.is_transient() && Instant::now() < deadline => {
+                            tokio::time::sleep(Duration::from_millis(30)).await
+                        }
                         Err(error) => panic!("cancel: {error:?}"),
                     }
                 }
@@ -164,7 +189,10 @@ impl Teller {
     async fn running(&self, id: OperationId) {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let runs = answered("node runs", || async { self.control.node_runs(id, &ListNodeRunsQuery::default()).await }).await;
+            let runs = answered("node runs", || async {
+                self.control.node_runs(id, &ListNodeRunsQuery::default()).await
+            })
+            .await;
             let operation = answered("operation", || self.control.operation(id)).await;
             let there = |state| matches!(state, NodeRunState::Running | NodeRunState::Unresolved);
             if runs.items.iter().any(|run| there(run.state)) || operation.summary.state.is_end() {
@@ -180,11 +208,17 @@ impl Teller {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let operation = answered("operation", || self.control.operation(id)).await;
-            let asked = operation.waiting_for.iter().any(|w| matches!(w, control_plane_api::WaitingFor::Intervention { .. }));
+            let asked = operation
+                .waiting_for
+                .iter()
+                .any(|w| matches!(w, control_plane_api::WaitingFor::Intervention { .. }));
             if operation.summary.state.is_end() || operation.summary.state == OperationState::Unresolved || asked {
                 return operation;
             }
-            assert!(Instant::now() < deadline, "operation {id} comes to no end: {operation:#?}");
+            assert!(
+                Instant::now() < deadline,
+                "operation {id} comes to no end: {operation:#?}"
+            );
             tokio::time::sleep(Duration::from_millis(30)).await;
         }
     }
@@ -196,10 +230,17 @@ impl Teller {
             if operation.summary.state.is_end() {
                 return operation;
             }
-            let runs = answered("node runs", || async { self.control.node_runs(id, &ListNodeRunsQuery::default()).await }).await;
+            let runs = answered("node runs", || async {
+                self.control.node_runs(id, &ListNodeRunsQuery::default()).await
+            })
+            .await;
             for run in runs.items.iter().filter(|run| run.state == NodeRunState::Unresolved) {
                 let request = InterventionRequest {
-                    intervention: Intervention::Resolve { node_id: run.node_id.clone(), resolution: Resolution::Failed, evidence: Vec::new() },
+                    intervention: Intervention::Resolve {
+                        node_id: run.node_id.clone(),
+                        resolution: Resolution::Failed,
+                        evidence: Vec::new(),
+                    },
                     reason: "looked at the host".into(),
                     expected_version: None,
                 };
@@ -216,21 +257,37 @@ impl Teller {
         assert!(lines <= 1, "{mark}: ran {lines} times on the host");
         let state = operation.summary.state;
         match story {
-            Story::Straight if state == OperationState::Succeeded => assert_eq!(lines, 1, "{mark}: succeeded without having run"),
-            Story::Cancelled => assert_ne!(state, OperationState::Succeeded, "{mark}: a job without an end succeeded"),
+            Story::Straight if state == OperationState::Succeeded => {
+                assert_eq!(lines, 1, "{mark}: succeeded without having run")
+            }
+            Story::Cancelled => assert_ne!(
+                state,
+                OperationState::Succeeded,
+                "{mark}: a job without an end succeeded"
+            ),
             Story::Straight => {}
         }
         self.events_are_gapless(id).await;
         let claims = answered("claims", || async { self.control.claims(&PageQuery::default()).await }).await;
         assert!(claims.items.is_empty(), "{mark}: claims outlive the run: {claims:#?}");
-        let query = execution_plane_api::AttemptListQuery { operation_id: Some(id), ..Default::default() };
+        let query = execution_plane_api::AttemptListQuery {
+            operation_id: Some(id),
+            ..Default::default()
+        };
         let attempts = answered("attempts", || self.execution.attempts(&query)).await;
-        let live: Vec<_> = attempts.items.iter().filter(|attempt| !attempt.state.is_terminal()).collect();
+        let live: Vec<_> = attempts
+            .items
+            .iter()
+            .filter(|attempt| !attempt.state.is_terminal())
+            .collect();
         assert!(live.is_empty(), "{mark}: attempts live on: {live:#?}");
     }
 
     async fn events_are_gapless(&self, id: OperationId) {
-        let mut query = ListEventsQuery { limit: Some(1000), ..Default::default() };
+        let mut query = ListEventsQuery {
+            limit: Some(1000),
+            ..Default::default()
+        };
         let mut expected = 1;
         loop {
             let page = answered("events", || async { self.control.events(id, &query).await }).await;
@@ -250,10 +307,22 @@ impl Teller {
         let mut after = 0;
         let mut version = 0;
         loop {
-            let query = resource_catalog_api::FeedQuery { after, limit: Some(1000), ..Default::default() };
+            let query = resource_catalog_api::FeedQuery {
+                after,
+                limit: Some(1000),
+                ..Default::default()
+            };
             let page = answered("feed", || self.catalog.feed(&query)).await;
-            for event in page.events.iter().filter(|event| event.resource_id.as_str() == "node/web-1") {
-                assert!(event.version == version || event.version == version + 1, "version {} after {version}", event.version);
+            for event in page
+                .events
+                .iter()
+                .filter(|event| event.resource_id.as_str() == "node/web-1")
+            {
+                assert!(
+                    event.version == version || event.version == version + 1,
+                    "version {} after {version}",
+                    event.version
+                );
                 version = event.version;
             }
             after = page.next_after;
@@ -261,8 +330,14 @@ impl Teller {
                 break;
             }
         }
-        let resource = answered("read", || async { self.catalog.resource(&"node/web-1".parse().expect("an id")).await }).await;
-        assert_eq!(resource.version, version, "the last change record is the resource's version");
+        let resource = answered("read", || async {
+            self.catalog.resource(&"node/web-1".parse().expect("an id")).await
+        })
+        .await;
+        assert_eq!(
+            resource.version, version,
+            "the last change record is the resource's version"
+        );
         let deadline = Instant::now() + PATIENCE;
         loop {
             let projections = answered("projections", || self.control.projections()).await;
@@ -271,7 +346,10 @@ impl Teller {
             if projections.iter().all(|p| p.revision >= after) {
                 return;
             }
-            assert!(Instant::now() < deadline, "the projection does not catch up: {projections:#?}");
+            assert!(
+                Instant::now() < deadline,
+                "the projection does not catch up: {projections:#?}"
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

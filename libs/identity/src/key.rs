@@ -195,6 +195,12 @@ impl PublicKey {
         KeyId(Sha256Digest::of(self.0.as_bytes()).to_hex()[..16].to_owned())
     }
 
+    /// The 32 bytes of the key.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; 32] {
+        self.0.to_bytes()
+    }
+
     /// Whether `signature` was made over `message` by the private half.
     #[must_use]
     pub fn verify(&self, message: &[u8], signature: &Signature) -> bool {
@@ -256,6 +262,14 @@ impl fmt::Display for Signature {
 impl fmt::Debug for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Signature({self})")
+    }
+}
+
+impl Signature {
+    /// The 64 bytes of the signature.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; 64] {
+        self.0.to_bytes()
     }
 }
 

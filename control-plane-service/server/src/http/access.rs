@@ -19,6 +19,7 @@ pub fn rules() -> Vec<Rule> {
         Rule::new("GET", "/v1/operations/{operation_id}/node-runs", READERS),
         Rule::new("GET", "/v1/operations/{operation_id}/events", READERS),
         Rule::new("GET", "/v1/operations/{operation_id}/watch", READERS),
+        Rule::new("GET", "/v1/operations/{operation_id}/proof", READERS),
         Rule::new("POST", "/v1/operations/{operation_id}/interventions", OPERATORS)
             .idempotency_key()
             .if_match(),

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use api_kit::OpenApiRouter;
 use api_kit::routes;
+use control_plane_proof::Signer;
 use database::{Database, DatabaseError};
 use kernel::id::OrganizationId;
 use sqlx::{Postgres, Transaction};
@@ -28,6 +29,7 @@ pub struct App {
     /// The api role's database.
     pub database: Database,
     pub planner: Arc<dyn Planner>,
+    pub signer: Arc<dyn Signer + Send + Sync>,
     pub feed: outbox::Feed,
 }
 
@@ -50,6 +52,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(operations::node_runs::list_node_runs))
         .routes(routes!(operations::events::list_events))
         .routes(routes!(operations::watch::watch_operation))
+        .routes(routes!(operations::proof::export_proof))
         .routes(routes!(operations::intervene::intervene))
         .routes(routes!(gates::list::list_gates))
         .routes(routes!(gates::decide::decide_gate))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use control_plane_operation::row::Rows;
 use control_plane_operation::{OperationState, PlanIndex};
+use control_plane_plan::PlanDocument;
 use database::OrgTransaction;
 use kernel::id::{OperationId, OrganizationId};
 
@@ -51,6 +52,42 @@ pub async fn load(
     let state =
         OperationState::restore(rows, plan).map_err(|error| StoreError::corrupt("operation")(Box::new(error)))?;
     Ok(Some(Loaded { state, effects }))
+}
+
+/// All rows of an operation and all revisions of its plan, for its proof.
+pub async fn proven(
+    tx: &OrgTransaction,
+    id: OperationId,
+) -> Result<Option<(Rows, Vec<(u32, PlanDocument)>)>, StoreError> {
+    let Some(operation) = operation::find(tx, id).await? else {
+        return Ok(None);
+    };
+    let mut plans = Vec::new();
+    for revision in 1..=operation.plan_revision {
+        if let Some(document) = plan_revision::find(tx, id, revision).await? {
+            plans.push((revision, document));
+        }
+    }
+    let (runs, node_runs, attempts, gates, updates, bindings, commands) = futures::try_join!(
+        run::of(tx, id),
+        node_run::all_of(tx, id),
+        attempt::of(tx, id),
+        gate::of(tx, id),
+        resource_update::of(tx, id),
+        binding::of(tx, id),
+        intervention::of(tx, id),
+    )?;
+    let rows = Rows {
+        operation,
+        runs,
+        node_runs,
+        attempts,
+        gates,
+        updates,
+        bindings,
+        commands,
+    };
+    Ok(Some((rows, plans)))
 }
 
 /// A revision of the operation's plan, ready for deciding.

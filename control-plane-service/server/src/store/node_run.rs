@@ -36,6 +36,12 @@ pub async fn write(
     Ok(())
 }
 
+/// Every node's row of every run.
+pub async fn all_of(tx: &OrgTransaction, operation: OperationId) -> Result<Vec<NodeRunRow>, StoreError> {
+    const SQL: &str = "SELECT body FROM node_runs WHERE operation_id = $1 ORDER BY run, node";
+    bodies(&query(tx, SQL, &[&operation.0]).await?, "node run")
+}
+
 /// Each node's row of the highest run.
 pub async fn latest_of(tx: &OrgTransaction, operation: OperationId) -> Result<Vec<NodeRunRow>, StoreError> {
     const SQL: &str =

@@ -6,4 +6,5 @@ pub mod get;
 pub mod intervene;
 pub mod list;
 pub mod node_runs;
+pub mod proof;
 pub mod watch;
