@@ -53,7 +53,6 @@ impl Live {
         }
     }
 
-
     pub fn token(&self, roles: &[Role]) -> String {
         let minted = self.minter.mint(
             "person:ada",
