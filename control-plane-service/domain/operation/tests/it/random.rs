@@ -174,6 +174,8 @@ struct Fate {
     told: Vec<Input>,
     done: Vec<Effect>,
     attempts: BTreeMap<AttemptId, Job>,
+    /// From the moment on at which everything is to come to an end.
+    kind: bool,
 }
 
 #[derive(Clone)]
@@ -195,6 +197,7 @@ impl Fate {
             told: Vec::new(),
             done: Vec::new(),
             attempts: BTreeMap::new(),
+            kind: false,
         }
     }
 
@@ -257,11 +260,11 @@ impl Fate {
             }
             EffectKind::ValidateBindings { .. } => {
                 let answer = match self.choose(12) {
-                    0 => Input::CatalogUnreachable {
+                    0 if !self.kind => Input::CatalogUnreachable {
                         request: effect.id,
                         detail: "down".into(),
                     },
-                    1 => validated(effect, &BTreeSet::from([2])),
+                    1 if !self.kind => validated(effect, &BTreeSet::from([2])),
                     _ => validated(effect, &BTreeSet::new()),
                 };
                 self.inbox.push(answer);
@@ -275,9 +278,9 @@ impl Fate {
                     other_incarnation: false,
                 };
                 let outcome = match self.choose(8) {
-                    0 => conflict(false),
-                    1 => conflict(true),
-                    2 => UpdateOutcome::Rejected { detail: "no".into() },
+                    0 if !self.kind => conflict(false),
+                    1 if !self.kind => conflict(true),
+                    2 if !self.kind => UpdateOutcome::Rejected { detail: "no".into() },
                     _ => UpdateOutcome::Applied {
                         version,
                         pins: BTreeMap::new(),
@@ -452,6 +455,7 @@ impl Fate {
 
     /// From here on everything is answered, and people settle what waits for them.
     fn come_to_an_end(&mut self) {
+        self.kind = true;
         for _ in 0..600 {
             if self.world.status().is_end() && self.inbox.is_empty() && self.world.effects.is_empty() {
                 return;
@@ -527,7 +531,7 @@ fn is_grant(input: &Input, wanted: control_plane_operation::ClaimRequestId) -> b
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: std::env::var("PLATFORM_MODEL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(200),
+        cases: std::env::var("PLATFORM_MODEL_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150),
         failure_persistence: None,
         max_shrink_iters: 2_000,
         ..ProptestConfig::default()
