@@ -22,13 +22,15 @@ WHERE organization_id = $1
             ELSE NOT jsonb_exists(labels, term ->> 'key')
         END
     ))
-    AND ($9::text IS NULL OR EXISTS (
-        SELECT 1
+    -- A scalar lookup, one index step for each row that is left: an EXISTS here would be hashed over every provider.
+    AND ($9::text IS NULL OR coalesce((
+        SELECT true
         FROM provided_capabilities AS p
         WHERE p.organization_id = r.organization_id
             AND p.resource_id = r.resource_id
             AND p.capability = $9
             AND ($10::text[] IS NULL OR p.version_text = ANY ($10))
-    ))
+        LIMIT 1
+    ), false))
 ORDER BY resource_id
 LIMIT $11
