@@ -36,3 +36,5 @@ pub const SECRET_ARTIFACTS_UNAVAILABLE: &str = "secret_artifacts_unavailable";
 pub const SESSION_SUPERSEDED: &str = "session_superseded";
 /// 422: the command policy breaks a rule; `errors` names each place.
 pub const INVALID_COMMAND_POLICY: &str = "invalid_command_policy";
+/// 422: the runner used weaker isolation than the JobSpec asks for.
+pub const ISOLATION_TOO_WEAK: &str = "isolation_too_weak";

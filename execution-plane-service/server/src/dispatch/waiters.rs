@@ -21,6 +21,8 @@ pub enum Handed {
     Leases(Vec<Granted>),
     /// Something changed: look at the store again.
     LookAgain,
+    /// A newer pull of the same runner waits in its place.
+    GaveWay,
 }
 
 struct Waiter {

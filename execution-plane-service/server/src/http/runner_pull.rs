@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::State as Shared;
 use execution_plane_api::{LeasePullRequest, LeasePullResponse};
 use kernel::id::AttemptId;
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::Instant;
 
 use super::results_pull::LONGEST_WAIT;
@@ -57,14 +58,20 @@ pub async fn pull_leases(
         let Some(mut waiting) = waiting else { continue };
         let sweep = deadline.min(Instant::now() + SWEEP);
         let told = tokio::select! {
-            told = &mut waiting.told => told.ok(),
+            told = &mut waiting.told => told.ok().or(Some(Handed::GaveWay)),
             () = tokio::time::sleep_until(sweep) => None,
             () = closing.closed() => return Ok(answer(&core, Vec::new(), Vec::new())),
         };
         // What was handed over in the very moment of the sweep is in the channel.
-        let told = told.or_else(|| waiting.told.try_recv().ok());
-        if let Some(Handed::Leases(leases)) = told {
-            return Ok(answer(&core, leases, Vec::new()));
+        let told = told.unwrap_or_else(|| match waiting.told.try_recv() {
+            Ok(handed) => handed,
+            Err(TryRecvError::Empty) => Handed::LookAgain,
+            Err(TryRecvError::Closed) => Handed::GaveWay,
+        });
+        match told {
+            Handed::Leases(leases) => return Ok(answer(&core, leases, Vec::new())),
+            Handed::LookAgain => {}
+            Handed::GaveWay => return Ok(answer(&core, Vec::new(), Vec::new())),
         }
     }
 }

@@ -3,14 +3,14 @@ use std::sync::Arc;
 use api_kit::{Problem, StrictJson, StrictPath};
 use axum::Json;
 use axum::extract::State as Shared;
-use execution_plane_api::{StartPhase, StartedRequest, StartedResponse};
+use execution_plane_api::{StartPhase, StartedRequest, StartedResponse, problem_codes};
 use execution_plane_domain::attempt::Phase;
 use kernel::id::AttemptId;
 
 use super::runner_identity::RunnerIdentity;
 use super::{problems, wire};
 use crate::core::Core;
-use crate::store::started;
+use crate::store::started::{self, Refused};
 
 /// Tells that a job is being started, or runs.
 #[utoipa::path(post, path = "/v1/runner/attempts/{attempt_id}/started", tag = "runner protocol",
@@ -35,6 +35,12 @@ pub async fn report_started(
                 state: wire::state(state),
             }))
         }
-        Err(fenced) => Err(problems::fenced(fenced, attempt_id)),
+        Err(Refused::Fenced(fenced)) => Err(problems::fenced(fenced, attempt_id)),
+        Err(Refused::TooWeak { asked }) => {
+            let title = "The isolation is weaker than asked";
+            Err(Problem::new(422, problem_codes::ISOLATION_TOO_WEAK, title)
+                .detail(format!("The job asks for at least {asked:?} isolation."))
+                .remedy("End the job and report it failed."))
+        }
     }
 }

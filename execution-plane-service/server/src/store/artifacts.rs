@@ -13,8 +13,15 @@ use super::error::StoreError;
 use super::report::{Fenced, Reporter};
 use super::words;
 
-const COLUMNS: &str = "attempt_id, artifact_id, artifact_type, uri, sensitivity, operation_id, plan_node_id, name,
-    sha256, size_bytes, media_type";
+/// What [`of_attempts`] runs.
+pub const OF_ATTEMPTS: &str = "SELECT attempt_id, artifact_id, artifact_type, uri, sensitivity, operation_id,
+        plan_node_id, name, sha256, size_bytes, media_type
+    FROM artifacts WHERE organization_id = $1 AND attempt_id = ANY ($2::uuid[])
+    ORDER BY recorded_at, name";
+const OF_OPERATION: &str = "SELECT attempt_id, artifact_id, artifact_type, uri, sensitivity, operation_id,
+        plan_node_id, name, sha256, size_bytes, media_type
+    FROM artifacts WHERE organization_id = $1 AND operation_id = $2 AND name = $3
+    ORDER BY recorded_at DESC LIMIT 1";
 
 /// What an upload says of itself.
 #[derive(Debug, Clone)]
@@ -127,11 +134,7 @@ pub async fn of_attempts(
     ids: &[AttemptId],
 ) -> Result<HashMap<AttemptId, Vec<ArtifactRef>>, StoreError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.as_uuid()).collect();
-    let sql = format!(
-        "SELECT {COLUMNS} FROM artifacts WHERE organization_id = $1 AND attempt_id = ANY ($2::uuid[])
-        ORDER BY recorded_at, name"
-    );
-    let statement = transaction.prepare_cached(&sql).await?;
+    let statement = transaction.prepare_cached(OF_ATTEMPTS).await?;
     let rows = transaction.query(&statement, &[&organization.as_uuid(), &ids]).await?;
     let mut found: HashMap<AttemptId, Vec<ArtifactRef>> = HashMap::new();
     for row in rows {
@@ -166,11 +169,7 @@ pub async fn of_operation(
     name: &str,
 ) -> Result<Option<ArtifactRef>, StoreError> {
     let transaction = database.begin_hot(organization).await?;
-    let sql = format!(
-        "SELECT {COLUMNS} FROM artifacts WHERE organization_id = $1 AND operation_id = $2 AND name = $3
-        ORDER BY recorded_at DESC LIMIT 1"
-    );
-    let statement = transaction.prepare_cached(&sql).await?;
+    let statement = transaction.prepare_cached(OF_OPERATION).await?;
     let row = transaction
         .query_opt(&statement, &[&organization.as_uuid(), &operation.as_uuid(), &name])
         .await?;

@@ -18,7 +18,7 @@ use super::ends::{self, End};
 use super::error::StoreError;
 use super::locked::{self, Locked};
 use super::report::{Fenced, Reporter};
-use super::words;
+use super::{statements, words};
 
 const EARLIER: &str = "SELECT attempt_id, body, report_sha256 FROM results
     WHERE organization_id = $1 AND attempt_id = ANY ($2::uuid[])";
@@ -86,6 +86,9 @@ async fn finish_part(
     outcomes: &mut [Option<Finished>],
 ) -> Result<(), StoreError> {
     let ids: Vec<AttemptId> = indices.iter().map(|index| batch[*index].reporter.attempt).collect();
+    statements::prepare(transaction, &locked::STATEMENTS).await?;
+    statements::prepare(transaction, &[artifacts::OF_ATTEMPTS, EARLIER]).await?;
+    // In this order: artifacts are those that were recorded before the lock.
     let (acting, locked, artifacts, earlier) = futures::join!(
         transaction.act_for(organization),
         locked::lock(transaction, organization, &ids),

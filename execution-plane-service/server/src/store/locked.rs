@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
-use contracts::ExitReason;
+use contracts::{ExitReason, Isolation};
 use database::OrgTransaction;
 use execution_plane_domain::attempt::Attempt;
 use execution_plane_domain::ended::Subject;
@@ -15,10 +15,10 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::error::StoreError;
-use super::words;
+use super::{statements, words};
 
 const ATTEMPTS: &str = "SELECT attempt_id, state, epoch, ran, operation_id, plan_node_id, runner_id, started_at,
-        cancel_reason, clock_timestamp(), version
+        cancel_reason, clock_timestamp(), version, isolation
     FROM attempts WHERE organization_id = $1 AND attempt_id = ANY ($2::uuid[])
     ORDER BY attempt_id FOR NO KEY UPDATE";
 const LEASES: &str = "SELECT attempt_id, session, deadline_at
@@ -51,6 +51,8 @@ pub struct Locked {
     pub version: u64,
     pub operation_id: OperationId,
     pub plan_node_id: String,
+    /// What was asked for, at least.
+    pub isolation: Isolation,
     pub runner: Option<RunnerId>,
     pub started_at: Option<DateTime<Utc>>,
     pub cancel_reason: Option<ExitReason>,
@@ -86,18 +88,23 @@ impl Locked {
             cancel_reason: words::reason(row.get(8))?,
             now: row.get(9),
             version: words::count(row.get(10)),
+            isolation: words::isolation(row.get(11))?,
             lease: None,
             output: Output::default(),
         })
     }
 }
 
-/// Locks those of `ids` that the organization has.
+/// What [`lock`] runs, to be prepared by who sends further queries together with it.
+pub const STATEMENTS: [&str; 3] = [ATTEMPTS, LEASES, OUTPUTS];
+
+/// Locks those of `ids` that the organization has. Output is read after the lock.
 pub async fn lock(
     transaction: &OrgTransaction,
     organization: OrganizationId,
     ids: &[AttemptId],
 ) -> Result<BTreeMap<AttemptId, Locked>, StoreError> {
+    statements::prepare(transaction, &STATEMENTS).await?;
     let (organization, ids) = (
         organization.as_uuid(),
         ids.iter().map(|id| id.as_uuid()).collect::<Vec<_>>(),

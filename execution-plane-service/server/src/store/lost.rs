@@ -12,6 +12,7 @@ use super::artifacts;
 use super::ends::{self, End};
 use super::error::StoreError;
 use super::locked::{self, Locked};
+use super::statements;
 
 const OVERDUE: &str = "SELECT organization_id, attempt_id FROM leases
     WHERE deadline_at + make_interval(secs => $1) <= clock_timestamp()
@@ -80,6 +81,8 @@ pub async fn declare(
 ) -> Result<Verdict, StoreError> {
     let transaction = database.begin_hot(organization).await?;
     let ids = [id];
+    statements::prepare(&transaction, &locked::STATEMENTS).await?;
+    statements::prepare(&transaction, &[artifacts::OF_ATTEMPTS]).await?;
     let (locked, artifacts) = futures::try_join!(
         locked::lock(&transaction, organization, &ids),
         artifacts::of_attempts(&transaction, organization, &ids),

@@ -26,6 +26,7 @@ pub mod report;
 pub mod results;
 pub mod runners;
 pub mod started;
+mod statements;
 pub mod submit;
 pub mod words;
 

@@ -13,6 +13,16 @@ const UPDATE: &str = "UPDATE attempts SET state = $3, ran = $4, isolation_used =
         started_at = CASE WHEN $4 THEN COALESCE(started_at, clock_timestamp()) ELSE started_at END
     WHERE organization_id = $1 AND attempt_id = $2";
 
+/// Why a start is not recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    Fenced(Fenced),
+    /// The job was asked to be isolated better than it is.
+    TooWeak {
+        asked: Isolation,
+    },
+}
+
 /// Records it; answers the state after it.
 ///
 /// # Errors
@@ -22,12 +32,17 @@ pub async fn started(
     reporter: Reporter,
     phase: Phase,
     isolation_used: Isolation,
-) -> Result<Result<State, Fenced>, StoreError> {
+) -> Result<Result<State, Refused>, StoreError> {
     let transaction = database.begin_hot(reporter.organization).await?;
     let locked = match reporter.lock(&transaction).await? {
         Ok(locked) => locked,
-        Err(fenced) => return Ok(Err(fenced)),
+        Err(fenced) => return Ok(Err(Refused::Fenced(fenced))),
     };
+    if isolation_used < locked.isolation {
+        return Ok(Err(Refused::TooWeak {
+            asked: locked.isolation,
+        }));
+    }
     let event = Event::Started {
         epoch: reporter.epoch,
         phase,
@@ -35,7 +50,7 @@ pub async fn started(
     let after: Attempt = match locked.attempt.apply(event) {
         Outcome::Changed(after) => after,
         Outcome::Unchanged => return Ok(Ok(locked.attempt.state)),
-        Outcome::Refused(refusal) => return Ok(Err(Fenced::by_rule(refusal))),
+        Outcome::Refused(refusal) => return Ok(Err(Refused::Fenced(Fenced::by_rule(refusal)))),
     };
     transaction.batch_execute("SET LOCAL synchronous_commit = off").await?;
     let statement = transaction.prepare_cached(UPDATE).await?;

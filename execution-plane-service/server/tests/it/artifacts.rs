@@ -54,7 +54,7 @@ async fn an_artifact_is_verified_named_and_part_of_the_result() {
         .unwrap_err();
     assert_eq!(code(&other), (409, "artifact_conflict"));
     let finished = runner.finish(&lease, 0).await.unwrap();
-    assert_eq!(finished.result.artifacts, [stored.clone()]);
+    assert_eq!(finished.result.artifacts, std::slice::from_ref(&stored));
     assert_eq!((stored.size_bytes, stored.name.as_deref()), (Some(11), Some("report")));
     assert_eq!(
         world.plane().artifact(lease.attempt_id, "report").await.unwrap(),

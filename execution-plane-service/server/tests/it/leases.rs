@@ -2,10 +2,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use contracts::{ExecutionStatus, ExitCategory, ExitReason, JobStarted};
-use execution_plane_api::{AttemptState, HeldAttempt, RenewOutcome};
+use execution_plane_api::{AttemptState, HeldAttempt, RenewOutcome, StartPhase};
 use kernel::id::AttemptId;
 
-use crate::harness::{World, chunks, code, held, noop, patient, registration};
+use crate::harness::{World, chunks, code, held, noop, patient, registration, started};
 
 #[tokio::test]
 async fn sixteen_runners_racing_lease_each_attempt_exactly_once() {
@@ -178,6 +178,37 @@ async fn another_runners_attempt_does_not_exist() {
     let renewed = two.renew(&[held(&lease)], 0).await;
     assert_eq!(renewed.leases[0].outcome, RenewOutcome::Gone);
     one.finish(&lease, 0).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_older_pull_of_the_same_runner_gives_way_to_a_newer_one() {
+    let world = World::start().await;
+    let runner = world.runner("r1").await;
+    let pulls = async { futures::join!(runner.pull(1, 30), runner.pull(1, 30)) };
+    let submit = async {
+        // Submitted when the older pull has given way, or at the latest after its own wait.
+        world.submit(&[noop()]).await;
+    };
+    let ((one, two), ()) = futures::join!(pulls, submit);
+    let delivered: std::collections::BTreeSet<_> = one.iter().chain(&two).map(|lease| lease.attempt_id).collect();
+    assert_eq!(delivered.len(), 1);
+}
+
+#[tokio::test]
+async fn isolation_that_is_weaker_than_asked_is_not_recorded_as_a_start() {
+    let world = World::start().await;
+    let runner = world.runner("r1").await;
+    let mut spec = noop();
+    spec.runner.isolation = contracts::Isolation::Sandbox;
+    world.submit(&[spec]).await;
+    let lease = runner.one().await;
+    let mut report = started(lease.epoch, StartPhase::Running);
+    report.isolation_used = contracts::Isolation::Process;
+    let refused = runner.client.started(lease.attempt_id, &report).await.unwrap_err();
+    assert_eq!(code(&refused), (422, "isolation_too_weak"));
+    runner.running(&lease).await.unwrap();
+    let attempt = world.plane().attempt(lease.attempt_id).await.unwrap();
+    assert_eq!(attempt.isolation_used, Some(contracts::Isolation::Sandbox));
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ async fn an_attempt_goes_from_submission_to_an_acknowledged_result() {
     assert_eq!(finished.state, AttemptState::Succeeded);
 
     let results = world.results(Vec::new()).await;
-    assert_eq!(results, [finished.result.clone()]);
+    assert_eq!(results, std::slice::from_ref(&finished.result));
     let log = &results[0].raw_logs[0];
     assert_eq!((log.size_bytes, log.lines), (13, 3));
     assert_eq!(log.sha256, kernel::Sha256Digest::of(b"one\ntwo\nthree"));
