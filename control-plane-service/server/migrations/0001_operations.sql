@@ -179,6 +179,11 @@ CREATE TABLE wakeups (
 ) WITH (fillfactor = 70);
 CREATE INDEX wakeups_due ON wakeups (due_at) WHERE due_at IS NOT NULL;
 
+-- Organizations that ever had an operation: someone listens for their results. Seen by the worker role.
+CREATE TABLE result_channels (
+    organization_id uuid PRIMARY KEY
+);
+
 -- Every command, allowed or refused: who, what, on what, with which result. Append only.
 CREATE TABLE audit (
     id              uuid PRIMARY KEY,
@@ -200,7 +205,7 @@ DECLARE
 BEGIN
     FOREACH name IN ARRAY ARRAY['operations', 'plan_revisions', 'operation_runs', 'node_runs', 'attempts', 'gates',
         'resource_updates', 'operation_bindings', 'interventions', 'operation_events', 'claims', 'inbox', 'effects',
-        'wakeups']
+        'wakeups', 'result_channels']
     LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', name);
@@ -209,7 +214,7 @@ BEGIN
         EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO control_plane_api, control_plane_worker', name);
     END LOOP;
     -- The worker finds work of all organizations here, and names one before it touches anything else.
-    FOREACH name IN ARRAY ARRAY['inbox', 'effects', 'wakeups']
+    FOREACH name IN ARRAY ARRAY['inbox', 'effects', 'wakeups', 'result_channels']
     LOOP
         EXECUTE format('CREATE POLICY worker ON %I TO control_plane_worker USING (true)', name);
     END LOOP;

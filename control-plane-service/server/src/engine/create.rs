@@ -8,7 +8,7 @@ use control_plane_plan::PlanDocument;
 use kernel::id::{OperationId, OrganizationId, PlanId};
 
 use super::{Engine, EngineError, Turn};
-use crate::store::{operation, plan_revision};
+use crate::store::{operation, plan_revision, result_channel};
 
 /// What a new operation is made from.
 #[derive(Debug, Clone)]
@@ -73,6 +73,7 @@ impl Turn<'_> {
         if !operation::insert(&self.tx, decision.state.operation(), &new.request()).await? {
             return Ok(Err(CreateRefused::PlanCarriedOut(new.plan_id)));
         }
+        result_channel::open(&self.tx, self.organization).await?;
         plan_revision::insert(&self.tx, self.organization, new.id, 1, new.plan_id, &new.document).await?;
         self.seat_new(new.id, now, decision);
         self.tell(new.id, vec![Input::Started]);

@@ -216,12 +216,12 @@ impl<'e> Turn<'e> {
         self.settle_claims().await?;
         self.write_revisions().await?;
         self.wish_wakeups();
-        facts::append(&self.tx, self.organization, &self.writes).await?;
         if self.repeats_only() && !self.writes.is_empty() {
             let lazily = "SET LOCAL synchronous_commit TO off";
             self.tx.batch_execute(lazily).await.map_err(DatabaseError::from)?;
         }
-        self.writes.flush(&self.tx, self.organization).await?;
+        let rows = async { Ok(self.writes.flush(&self.tx, self.organization).await?) };
+        futures::try_join!(rows, facts::append(&self.tx, self.organization, &self.writes))?;
         self.written = true;
         Ok(())
     }

@@ -68,10 +68,10 @@ pub async fn queue(
     claims: &[Claim],
     now: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    const SQL: &str = "INSERT INTO claims (request_id, uid, organization_id, operation_id, run, resource_id, mode, held, ticket, since) \
-        SELECT $1, n.uid, $2, $3, $4, n.resource_id, n.mode, false, t.ticket, $5 \
-        FROM unnest($6::uuid[], $7::text[], $8::text[]) AS n (uid, resource_id, mode), \
-        (SELECT nextval('claim_tickets') AS ticket) AS t";
+    const SQL: &str = "WITH own AS MATERIALIZED (SELECT nextval('claim_tickets') AS ticket) \
+        INSERT INTO claims (request_id, uid, organization_id, operation_id, run, resource_id, mode, held, ticket, since) \
+        SELECT $1, n.uid, $2, $3, $4, n.resource_id, n.mode, false, own.ticket, $5 \
+        FROM unnest($6::uuid[], $7::text[], $8::text[]) AS n (uid, resource_id, mode), own";
     let uid: Vec<Uuid> = claims.iter().map(|claim| claim.uid.0).collect();
     let resource: Vec<&str> = claims.iter().map(|claim| claim.resource_id.as_str()).collect();
     let mode: Vec<&str> = claims.iter().map(|claim| word(claim.mode)).collect();

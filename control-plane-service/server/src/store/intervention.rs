@@ -12,7 +12,7 @@ use tokio_postgres::types::Json;
 use uuid::Uuid;
 
 use super::StoreError;
-use super::statement::{bodies, body, column, execute, query};
+use super::statement::{bodies, execute, query};
 
 /// Adds answers; `digests` says what body each command came with.
 pub async fn write(
@@ -39,20 +39,6 @@ pub async fn write(
     let body: Vec<Json<&CommandRow>> = rows.values().map(Json).collect();
     execute(tx, SQL, &[&organization.0, &operation, &id, &at, &digest, &body]).await?;
     Ok(())
-}
-
-/// The answer that a command got before, with the digest of the body it came with.
-pub async fn find(
-    tx: &OrgTransaction,
-    operation: OperationId,
-    id: InterventionId,
-) -> Result<Option<(Vec<u8>, CommandRow)>, StoreError> {
-    const SQL: &str = "SELECT request_digest, body FROM interventions WHERE operation_id = $1 AND id = $2";
-    query(tx, SQL, &[&operation.0, &id.0])
-        .await?
-        .first()
-        .map(|row| Ok((column(row, 0, "intervention")?, body(row, 1, "intervention")?)))
-        .transpose()
 }
 
 /// All of the operation, oldest first.

@@ -19,6 +19,7 @@ pub mod node_run;
 pub mod operation;
 pub mod plan_revision;
 pub mod resource_update;
+pub mod result_channel;
 pub mod run;
 pub(crate) mod statement;
 pub mod wakeup;

@@ -92,12 +92,3 @@ pub async fn organization_of(
         .map(|row| column(row, 0, "wake-up").map(OrganizationId))
         .transpose()
 }
-
-/// Organizations with open operations.
-pub async fn organizations(tx: &OrgTransaction) -> Result<Vec<OrganizationId>, StoreError> {
-    query(tx, "SELECT DISTINCT organization_id FROM wakeups", &[])
-        .await?
-        .iter()
-        .map(|row| column(row, 0, "wake-up").map(OrganizationId))
-        .collect()
-}

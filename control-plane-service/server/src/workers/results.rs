@@ -1,6 +1,6 @@
 //! The result channel: pulls what execution-plane has finished and tells the operations.
 //!
-//! One held call for each organization with open operations. A result is acknowledged, on the next pull,
+//! One held call for each organization that ever had an operation. A result is acknowledged, on the next pull,
 //! only after the turn that took it in is committed; whatever is cut off between comes again, and an
 //! operation that knows a result takes no notice of it.
 
@@ -21,12 +21,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::engine::{Engine, EngineError, Telling};
 use crate::points;
-use crate::store::wakeup;
+use crate::store::result_channel;
 
 const LIMIT: u32 = 256;
 const WAIT_SECONDS: u32 = 20;
 
-/// Listens for results of every organization with open operations until `shutdown`.
+/// Listens for results of every organization until `shutdown`.
 pub async fn run(engine: Arc<Engine>, client: client_kit::Client, shutdown: CancellationToken) {
     let mut changes = engine.organizations();
     let mut listening = HashSet::new();
@@ -59,7 +59,7 @@ async fn first_organizations(engine: &Engine, shutdown: &CancellationToken) -> V
             Err(error) => {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "open operations cannot be listed"
+                    "the organizations cannot be listed"
                 );
                 shutdown
                     .run_until_cancelled(tokio::time::sleep(backoff(tries, 0)))
@@ -73,7 +73,7 @@ async fn first_organizations(engine: &Engine, shutdown: &CancellationToken) -> V
 
 async fn organizations(engine: &Engine) -> Result<Vec<OrganizationId>, EngineError> {
     let tx = engine.database().begin_hot(Scope::All).await?;
-    let organizations = wakeup::organizations(&tx).await?;
+    let organizations = result_channel::all(&tx).await?;
     tx.rollback().await?;
     Ok(organizations)
 }

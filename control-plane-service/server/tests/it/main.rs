@@ -1,0 +1,14 @@
+//! The service on a real PostgreSQL, with small real HTTP peers where the other services stand.
+
+mod catalog;
+mod claiming;
+mod commands;
+mod contract;
+mod crashing;
+mod crowds;
+mod execution;
+mod planning;
+mod plans;
+mod schema;
+mod slice;
+mod world;
