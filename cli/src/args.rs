@@ -159,7 +159,7 @@ pub enum ConfigCommand {
 
 #[derive(Debug, Args)]
 pub struct Get {
-    /// resources, resource-types, capabilities, packs, operations, node-runs, gates, claims, attempts, runners, projections.
+    /// resources, resource-types, capabilities, packs, operations, node-runs, events, gates, claims, attempts, runners, projections.
     pub kind: String,
     /// One of them.
     pub name: Option<String>,

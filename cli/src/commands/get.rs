@@ -1,5 +1,5 @@
 use chrono::Utc;
-use control_plane_api::{ListOperationsQuery, PageQuery};
+use control_plane_api::{ListEventsQuery, ListOperationsQuery, PageQuery};
 use execution_plane_api::{AttemptListQuery, RunnerListQuery};
 use resource_catalog_api::{ListDefinitionsQuery, ListResourcesQuery, Resource};
 use serde::Serialize;
@@ -11,7 +11,7 @@ use crate::platform::Platform;
 use crate::printer::Printer;
 use crate::render::{Table, age};
 
-const KINDS: &str = "resources, resource-types, capabilities, packs, operations, node-runs, gates, claims, attempts, runners, projections";
+const KINDS: &str = "resources, resource-types, capabilities, packs, operations, node-runs, events, gates, claims, attempts, runners, projections";
 
 pub async fn run(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     match what.kind.trim_end_matches('s') {
@@ -20,6 +20,7 @@ pub async fn run(what: &Get, platform: &Platform, printer: Printer) -> Result<Ex
         "capability" | "capabilitie" | "capability-definition" => capabilities(what, platform, printer).await,
         "pack" => packs(what, platform, printer).await,
         "operation" => operations(what, platform, printer).await,
+        "event" => events(what, platform, printer).await,
         "node-run" => node_runs(what, platform, printer).await,
         "gate" => gates(what, platform, printer).await,
         "claim" => claims(what, platform, printer).await,
@@ -236,6 +237,42 @@ async fn operations(what: &Get, platform: &Platform, printer: Printer) -> Result
                 item.environment.clone(),
                 item.requested_by.clone(),
                 age(item.created_at, now),
+            ]);
+        }
+        table
+    });
+    Ok(Exit::Success)
+}
+
+async fn events(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let Some(operation) = what.operation.as_ref().or(what.name.as_ref()) else {
+        return Err(CliError::usage("events belong to an operation").hint("platform get events OPERATION"));
+    };
+    let id = super::intervene::operation_id(operation)?;
+    let mut query = ListEventsQuery {
+        limit: Some(1000),
+        ..ListEventsQuery::default()
+    };
+    let mut items = Vec::new();
+    loop {
+        let page = platform.control.events(id, &query).await?;
+        items.extend(page.items);
+        query.cursor = page.next_cursor;
+        if query.cursor.is_none() {
+            break;
+        }
+    }
+    printer.list(&items, "events", || {
+        let mut table = Table::new(&["nr", "at", "event", "run", "node", "by", "because"]);
+        for event in &items {
+            table.row([
+                event.sequence.to_string(),
+                event.occurred_at.format("%H:%M:%S%.3f").to_string(),
+                event.event_type.clone(),
+                event.run.to_string(),
+                event.node_id.clone().unwrap_or_default(),
+                event.actor.clone(),
+                event.cause.clone(),
             ]);
         }
         table

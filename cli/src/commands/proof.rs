@@ -101,7 +101,7 @@ fn text(verified: &Verified) -> String {
         out,
         "  rests on       {}, {}",
         plural(verified.attempts, "attempt"),
-        plural(verified.evidence, "piece of evidence")
+        plural(verified.evidence, "check")
     );
     for proven in &verified.capabilities {
         let sources = plural(proven.sources.len(), "source");

@@ -86,13 +86,9 @@ pub async fn broken_host(stage: &mut Stage, hosts: &Hosts) -> Result<(), CliErro
     )?;
     let operation = stage.reads(&["get", "operations", &id]).await?;
     stage.check(operation["run"] == 2, "it is run 2 of the same operation")?;
-    let gates = stage.reads(&["get", "gates", &id]).await?;
-    stage.check(
-        gates
-            .as_array()
-            .is_some_and(|all| all.iter().filter(|g| g["state"] == "approved").count() == 1),
-        "the gate was asked once",
-    )?;
+    let events = stage.reads(&["get", "events", &id]).await?;
+    let asked = events.as_array().map_or(0, |all| all.iter().filter(|event| event["type"] == "gate_opened").count());
+    stage.check(asked == 1, format!("the gate was asked once, not {asked} times"))?;
     Ok(())
 }
 
