@@ -207,7 +207,7 @@ fn apply(changes: &[Change], candidate: &mut Candidate, own: &str) {
 fn carry_out(remedy: &Remedy, asked: &Asked, mut candidates: Vec<Candidate>) -> Vec<Candidate> {
     for (resource, changes) in &remedy.changes {
         let candidate = candidates.iter_mut().find(|c| c.resource_id == *resource).unwrap();
-        apply(changes, candidate, &resource.name().to_owned());
+        apply(changes, candidate, resource.name());
     }
     // A new resource meets the requirement; where it is, the remedy says.
     let together = remedy
