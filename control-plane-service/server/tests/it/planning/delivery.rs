@@ -12,10 +12,13 @@ use serde_json::json;
 
 use super::harness::{Harness, TEMPLATE, archive};
 
+/// A content as it was sent: the digest in the path, the bytes.
+type Kept = (String, Vec<u8>);
+
 /// An execution-plane that keeps contents, and can be made to refuse.
 #[derive(Clone, Default)]
 struct Contents {
-    kept: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    kept: Arc<Mutex<Vec<Kept>>>,
     broken: Arc<Mutex<bool>>,
 }
 
