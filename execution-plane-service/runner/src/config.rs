@@ -62,7 +62,8 @@ pub struct Config {
     pub artifact_limit_bytes: u64,
 }
 
-/// Secrets below `prefix` (`vault://MOUNT/PATH`) may be named by `organization`, or by any.
+/// Secrets below `prefix` (`vault://MOUNT/PATH`) may be named by `organization`, or, without one, by
+/// every organization that has no rule of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SecretRule {

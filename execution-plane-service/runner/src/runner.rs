@@ -23,8 +23,8 @@ use crate::jobs::context::Tools;
 use crate::state::{StateDirectory, StateError};
 use crate::stop::StopCause;
 
-/// How long a pull waits for a lease.
-const PULL_WAIT_SECONDS: u32 = 20;
+/// How long a pull waits for a lease, at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// After a shutdown, how long reports may take to be accepted; what is left goes with the next start.
 const LAST_WORDS: Duration = Duration::from_secs(15);
 const PATIENCE: Retries = Retries {
@@ -79,7 +79,13 @@ impl Session {
 
     /// How long before its deadline a lease that was not renewed ends its job.
     fn margin(&self) -> Duration {
-        (self.lease / 3).min(Duration::from_secs(5))
+        (self.lease / 4).min(Duration::from_secs(5))
+    }
+
+    /// How long a call may wait at the service. A lease is counted from when its call was *sent*, so a
+    /// wait of a pull and a wait of a renewal together must leave more than the margin.
+    fn wait(&self) -> Duration {
+        (self.lease / 4).min(LONGEST_WAIT)
     }
 }
 
@@ -113,9 +119,9 @@ pub async fn run(config: Config, deps: Deps, shutdown: CancellationToken) -> Res
         runner.registry.add(&active);
         tokio::spawn(recover::recover(Arc::clone(&runner), active, left));
     }
-    let (lease, margin) = (session.lease, session.margin());
+    let (wait, margin) = (session.wait(), session.margin());
     // Renewing goes on while a shutdown waits for jobs; it ends with this function.
-    let renewing = tokio::spawn(Arc::clone(&runner).renew(lease));
+    let renewing = tokio::spawn(Arc::clone(&runner).renew(wait));
     let watching = tokio::spawn(Arc::clone(&runner).watch_leases(margin));
     let pulled = runner.pull(session, &shutdown).await;
     if pulled.is_ok() {
@@ -127,6 +133,10 @@ pub async fn run(config: Config, deps: Deps, shutdown: CancellationToken) -> Res
     renewing.abort();
     watching.abort();
     pulled
+}
+
+fn whole_seconds(wait: Duration) -> u32 {
+    u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// The service says that the attempt is not this runner's, in whatever words.
@@ -205,11 +215,14 @@ impl Runner {
             let sent = Instant::now();
             let answer = tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),
-                answer = self.pull_once(free, PULL_WAIT_SECONDS) => answer,
+                answer = self.pull_once(free, whole_seconds(session.wait())) => answer,
             };
             match answer {
                 Ok(leases) => {
                     failed = 0;
+                    if leases.is_empty() && whole_seconds(session.wait()) == 0 {
+                        tokio::time::sleep(session.wait()).await;
+                    }
                     self.take(leases, sent);
                     if Instant::now() >= session.rotate_at
                         && let Ok(next) = self.open_session().await
@@ -265,13 +278,17 @@ impl Runner {
     }
 
     /// Renews all leases, for ever.
-    async fn renew(self: Arc<Self>, lease: Duration) {
-        let third = lease / 3;
-        let wait_seconds = u32::try_from(third.as_secs()).unwrap_or(u32::MAX);
-        let patience = third.max(Duration::from_millis(500));
+    async fn renew(self: Arc<Self>, wait: Duration) {
+        let patience = wait.max(Duration::from_millis(500));
         let mut failed = 0;
         loop {
             self.registry.until(|count| count > 0).await;
+            // The answer comes after the wait; a lease that was never renewed needs it now.
+            let wait_seconds = if self.registry.all_renewed() {
+                whole_seconds(wait)
+            } else {
+                0
+            };
             let request = LeaseRenewRequest {
                 held: self.registry.held(),
                 wait_seconds,
@@ -287,8 +304,8 @@ impl Runner {
                         self.apply(&active, renewed.outcome, renewed.deadline_in_seconds, sent);
                     }
                     // A wait of whole seconds may be none at all; then the pause is here.
-                    let pause = if wait_seconds == 0 {
-                        third
+                    let pause = if whole_seconds(wait) == 0 {
+                        wait
                     } else {
                         Duration::from_millis(20)
                     };
@@ -297,7 +314,7 @@ impl Runner {
                 Err(error) => {
                     failed += 1;
                     tracing::info!(%error, failed, "leases could not be renewed; trying again");
-                    tokio::time::sleep(PATIENCE.pause(failed).min(third / 2)).await;
+                    tokio::time::sleep(PATIENCE.pause(failed).min(wait / 2)).await;
                 }
             }
         }

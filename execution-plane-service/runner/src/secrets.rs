@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use contracts::{ExitCategory, JobSpec, SecretDelivery, SecretInput, SecretRef};
+use execution_plane_domain::secrets::SecretRules;
 use execution_plane_ports::{FileContent, JobFile, SecretError, SecretStore, SecretValue};
 use kernel::id::OrganizationId;
 
@@ -19,6 +20,9 @@ use crate::output::masker::{Unmaskable, maskable};
 pub(crate) const DIRECTORY: &str = "secrets";
 /// The name of a file secret that is the key for logging in to targets.
 const LOGIN_KEY: &str = "ssh_key";
+
+/// An organization that no rule names.
+const NOBODY: OrganizationId = OrganizationId(uuid::Uuid::nil());
 
 /// Why a job's secrets are not to be had.
 #[derive(Debug, thiserror::Error)]
@@ -177,15 +181,21 @@ async fn resolve(
 }
 
 fn allowed(reference: &SecretRef, organization: Option<OrganizationId>, rules: &[SecretRule]) -> bool {
-    let location = format!("vault://{}/{}", reference.mount, reference.path);
-    let below = |prefix: &str| {
-        let prefix = prefix.trim_end_matches('/');
-        location == prefix || location.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('/'))
+    if rules.is_empty() {
+        return SecretRules::default().allow(organization.unwrap_or(NOBODY), reference);
+    }
+    let mut read = SecretRules {
+        others: Vec::new(),
+        organizations: BTreeMap::new(),
     };
-    rules.is_empty()
-        || rules
-            .iter()
-            .any(|rule| rule.organization.is_none_or(|named| Some(named) == organization) && below(&rule.prefix))
+    for rule in rules {
+        let prefixes = match rule.organization {
+            Some(named) => read.organizations.entry(named).or_default(),
+            None => &mut read.others,
+        };
+        prefixes.push(rule.prefix.clone());
+    }
+    read.allow(organization.unwrap_or(NOBODY), reference)
 }
 
 fn default_name(reference: &SecretRef) -> String {

@@ -23,6 +23,7 @@ pub(crate) struct Active {
     pub(crate) stop: Stop,
     pub(crate) begun: Begun,
     cancelling: AtomicBool,
+    renewed: AtomicBool,
     /// None until the first renewal of an attempt found after a restart.
     deadline: Mutex<Option<Instant>>,
 }
@@ -35,12 +36,14 @@ impl Active {
             stop: Stop::new(),
             begun: Begun::default(),
             cancelling: AtomicBool::new(false),
+            renewed: AtomicBool::new(false),
             deadline: Mutex::new(deadline),
         }
     }
 
     /// The lease holds until `deadline`.
     pub(crate) fn renewed(&self, deadline: Instant) {
+        self.renewed.store(true, Ordering::SeqCst);
         *self.deadline.lock().unwrap_or_else(PoisonError::into_inner) = Some(deadline);
     }
 
@@ -98,6 +101,11 @@ impl Registry {
 
     pub(crate) fn held(&self) -> Vec<HeldAttempt> {
         self.all().values().map(|active| active.held()).collect()
+    }
+
+    /// Every lease in hand has been renewed at least once.
+    pub(crate) fn all_renewed(&self) -> bool {
+        self.all().values().all(|active| active.renewed.load(Ordering::SeqCst))
     }
 
     pub(crate) fn count(&self) -> usize {

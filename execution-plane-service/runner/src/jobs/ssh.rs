@@ -22,6 +22,12 @@ pub(crate) struct Ssh {
     job: SshJob,
 }
 
+/// A script and its arguments.
+struct Script {
+    text: Vec<u8>,
+    arguments: Vec<String>,
+}
+
 /// The end of one target.
 struct TargetEnd {
     id: ResourceId,
@@ -38,15 +44,21 @@ impl Ssh {
     }
 
     /// What a script is, or nothing when there are commands.
-    fn script(&self, context: &JobContext) -> Result<Option<(Vec<u8>, Vec<String>)>, String> {
+    fn script(&self, context: &JobContext) -> Result<Option<Script>, String> {
         match &self.job.work {
             SshWork::Commands(_) => Ok(None),
-            SshWork::Script { text, arguments } => Ok(Some((text.clone().into_bytes(), arguments.clone()))),
+            SshWork::Script { text, arguments } => Ok(Some(Script {
+                text: text.clone().into_bytes(),
+                arguments: arguments.clone(),
+            })),
             SshWork::ScriptFile { path, arguments } => {
                 let content = context.places.content.as_ref().ok_or("the job has no content bundle")?;
-                let bytes = std::fs::read(content.join(path.as_str()))
+                let text = std::fs::read(content.join(path.as_str()))
                     .map_err(|error| format!("{} in the content bundle: {error}", path.as_str()))?;
-                Ok(Some((bytes, arguments.clone())))
+                Ok(Some(Script {
+                    text,
+                    arguments: arguments.clone(),
+                }))
             }
         }
     }
@@ -56,7 +68,7 @@ impl Ssh {
         context: &JobContext,
         access: &Access,
         id: &ResourceId,
-        script: Option<&(Vec<u8>, Vec<String>)>,
+        script: Option<&Script>,
     ) -> TargetEnd {
         let mark = context.mark();
         let label = (access.ids().len() > 1).then(|| id.to_string());
@@ -79,7 +91,7 @@ impl Ssh {
                 }
                 remote(&script, &[], self.job.pty, stdin)
             }
-            (_, Some((text, arguments))) => {
+            (_, Some(Script { text, arguments })) => {
                 let text = wrapper::with_interpreter(text);
                 let receive = remote(&wrapper::receive_script(&mark), &[], false, Some(text));
                 let received = self.run(context, access, id, receive).await;

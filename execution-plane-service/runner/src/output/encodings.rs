@@ -10,6 +10,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 /// A line of a secret shorter than this is not a form of its own: `}` must stay readable.
 const SHORTEST_LINE: usize = 8;
+/// How often JSON may stand as a string in other JSON.
+const JSON_DEPTH: usize = 3;
 /// Forms longer than this are cut into pieces, which bounds how far a masker must look ahead.
 pub(crate) const LONGEST_FORM: usize = 1024;
 
@@ -44,11 +46,12 @@ fn plain_and_escaped(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     forms.insert(percent(value, b"-._~/", true, false));
     forms.insert(percent(value, b"-._*", true, true));
     let Ok(text) = std::str::from_utf8(value) else { return };
-    let json = json(text);
-    forms.insert(json_ascii(text).into_bytes());
-    forms.insert(self::json(&json).into_bytes());
-    forms.insert(json.replace('/', "\\/").into_bytes());
-    forms.insert(json.into_bytes());
+    let mut nested = vec![text.to_owned()];
+    for _ in 0..JSON_DEPTH {
+        nested = nested.iter().flat_map(|text| [json(text), json_ascii(text)]).collect();
+        forms.extend(nested.iter().map(|text| text.replace('/', "\\/").into_bytes()));
+        forms.extend(nested.iter().map(|text| text.clone().into_bytes()));
+    }
     forms.insert(text.replace('\'', "'\\''").into_bytes());
     forms.insert(text.replace('\'', "'\"'\"'").into_bytes());
     forms.insert(backslashed(text).into_bytes());

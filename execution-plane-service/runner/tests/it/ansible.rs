@@ -119,7 +119,7 @@ async fn field_note_2_a_run_on_no_host_or_on_other_hosts_is_no_success() {
             "nothing ran on node/web-1",
         ),
         (
-            "- hosts: all\n  gather_facts: false\n  tasks:\n    - add_host: {name: other, ansible_connection: local}\n- hosts: other\n  gather_facts: false\n  tasks: [{command: 'true'}]\n",
+            "- hosts: all\n  gather_facts: false\n  tasks:\n    - command: 'true'\n    - add_host: {name: other, ansible_connection: local}\n- hosts: other\n  gather_facts: false\n  tasks: [{command: 'true'}]\n",
             "\"other\", which is no target",
         ),
     ] {

@@ -102,7 +102,9 @@ async fn a_runner_killed_anywhere_in_an_attempts_life_tells_one_true_end() {
         let id = runner.submit(Job::new("ssh", json!({"commands": [command]})).on(vec![sshd.target("web-1")]));
         let mut doomed = start(&runner, Some(failpoint));
         let status = tokio::time::timeout(Duration::from_secs(60), doomed.wait()).await;
-        let status = status.unwrap_or_else(|_| panic!("{failpoint} was not reached")).unwrap();
+        let status = status
+            .unwrap_or_else(|_| panic!("{failpoint} was not reached"))
+            .unwrap();
         assert!(status.code().is_none(), "{failpoint}: ended by itself");
         hit += 1;
         if !runner

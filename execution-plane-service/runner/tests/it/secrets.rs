@@ -23,7 +23,10 @@ fn assert_clean(runner: &Runner, id: kernel::id::AttemptId) {
     }
     let text = String::from_utf8_lossy(&all);
     for trace in TRACES {
-        assert!(!text.contains(trace), "{trace} in: {text}");
+        if let Some(place) = text.find(trace) {
+            let around: String = text[..place].chars().rev().take(300).collect();
+            panic!("{trace} after {:?}", around.chars().rev().collect::<String>());
+        }
     }
 }
 
@@ -75,16 +78,15 @@ async fn field_note_47_a_canary_split_over_chunks_and_in_evidence_is_never_seen(
     runner.put_key(&sshd.private_key);
     runner.secrets.put("app/db", "value", CANARY.as_bytes(), None).unwrap();
     let encoded = base64::engine::general_purpose::STANDARD.encode(CANARY);
-    let shown = "c4n4ry \"quoted\" <&>' /é";
     let split = format!(
         "printf 'c4n4'; sleep 0.3; printf '%s\\n' {}; printf '%s' {}; sleep 0.3; printf '%s\\n' {}; cat",
         "'ry \"quoted\" <&>'\\'' /é'",
         &encoded[..7],
         &encoded[7..]
     );
-    let checks = json!([{"name": "ok", "capability": "web.http", "type": "command_check", "argv": ["echo", shown]}]);
-    let secrets =
-        json!([{"secret_ref": LOGIN_KEY, "name": "ssh_key"}, {"secret_ref": "vault://app/db", "as": "stdin"}]);
+    let checks =
+        json!([{"name": "ok", "capability": "web.http", "type": "command_check", "command": "cat $HOME/secrets/db"}]);
+    let secrets = json!([{"secret_ref": LOGIN_KEY, "name": "ssh_key"}, {"secret_ref": "vault://app/db", "as": "stdin", "name": "in"}, {"secret_ref": "vault://app/db", "name": "db"}]);
     let job = Job::new("ssh", json!({"commands": [split], "checks": checks})).on(vec![sshd.target("web-1")]);
     let id = runner.submit(job.with("/inputs/secrets", secrets));
     let result = runner.plane.result(id).await;
@@ -139,7 +141,7 @@ async fn a_job_finds_its_secrets_where_it_was_told_and_others_do_not_see_them() 
         .put("app/file", "value", b"s3cr3t-file-value", None)
         .unwrap();
     let command = "test \"$(printenv TOKEN | wc -c)\" = 19 && test \"$(stat -c '%a %s' $HOME/secrets/conf)\" = '400 17' && \
-                   ! grep -rq s3cr3t /proc/*/cmdline && stat -f -c %T $HOME/secrets/conf";
+                   ! grep -q s3cr3t[-] /proc/*/cmdline && stat -f -c %T $HOME/secrets/conf";
     let check = json!({"name": "ok", "capability": "web.http", "type": "command_check", "command": command, "expect": {"stdout_contains": "tmpfs"}});
     let secrets = json!([{"secret_ref": "vault://app/token", "as": "env", "name": "TOKEN"}, {"secret_ref": "vault://app/file", "name": "conf"}]);
     let job = Job::new("verification", json!({"checks": [check]})).with("/inputs/secrets", secrets);

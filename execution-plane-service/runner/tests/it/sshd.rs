@@ -92,7 +92,7 @@ impl Sshd {
     pub fn target_with(&self, name: &str, port: u16, host_key: &str) -> Value {
         json!({
             "resource_id": format!("node/{name}"), "resource_type": "compute.node",
-            "connection": {"address": "127.0.0.1", "port": port, "user": self.user, "host_keys": [host_key]},
+            "connection": {"address": "127.0.0.1", "port": port, "user": self.user, "host_keys": [host_key], "python_interpreter": "/usr/bin/python3"},
         })
     }
 

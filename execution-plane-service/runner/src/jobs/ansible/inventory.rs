@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use contracts::JobSpec;
+use contracts::{JobSpec, TargetResource};
 use kernel::ResourceId;
 use serde_json::{Map, Value, json};
 
@@ -50,19 +50,22 @@ impl Inventory {
         let mut groups: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
         for (name, id) in &self.names {
             let Some(connection) = access.get(id) else { continue };
-            let vars = json!({
+            let mut vars = json!({
                 "ansible_host": connection.address,
                 "ansible_port": connection.port,
                 "ansible_user": connection.user,
                 "ansible_ssh_common_args": format!("-o HostKeyAlias={id}"),
                 "platform_resource_id": id.as_str(),
             });
-            hosts.insert(name.clone(), vars);
-            let types = spec.target.resources.iter().filter(|target| target.resource_id == *id);
-            for target in types {
+            let resources = spec.target.resources.iter().filter(|target| target.resource_id == *id);
+            for target in resources {
+                if let Some(interpreter) = interpreter(target) {
+                    vars["ansible_python_interpreter"] = interpreter;
+                }
                 let group = target.resource_type.as_str().replace(['.', '-'], "_");
                 groups.entry(group).or_default().insert(name.clone(), Value::Null);
             }
+            hosts.insert(name.clone(), vars);
             groups
                 .entry("targets".to_owned())
                 .or_default()
@@ -74,6 +77,12 @@ impl Inventory {
             .collect();
         yaml::write(&json!({"all": {"hosts": hosts, "children": children}}))
     }
+}
+
+/// `python_interpreter` of the connection: saves ansible looking for one, and finding a wrong one.
+fn interpreter(target: &TargetResource) -> Option<Value> {
+    let value = target.connection.as_ref()?.get("python_interpreter")?;
+    value.as_str().filter(|path| path.starts_with('/')).map(Value::from)
 }
 
 /// ansible's own configuration; the bundle's `ansible.cfg` is not read.

@@ -50,7 +50,7 @@ class CallbackModule(CallbackBase):
         number = int(os.environ["PLATFORM_EVENTS_FD"])
         os.set_inheritable(number, False)
         self.stream = os.fdopen(number, "wb", buffering=0)
-        self.mark = os.environ.get("PLATFORM_ATTEMPT")
+        self.mark = os.environ["PLATFORM_ATTEMPT"]
 
     def tell(self, event, **fields):
         fields["event"] = event
@@ -58,8 +58,11 @@ class CallbackModule(CallbackBase):
         self.stream.write(line.encode("utf-8", "replace") + b"\n")
 
     def v2_playbook_on_play_start(self, play):
-        if self.mark:
-            play.environment = [{"PLATFORM_ATTEMPT": self.mark}] + list(play.environment or [])
+        # What runs is a copy of the play whose blocks still ask the original for their environment.
+        blocks = [*play.pre_tasks, *play.tasks, *play.post_tasks, *play.handlers]
+        plays = [play] + [block._play for block in blocks if getattr(block, "_play", None)]
+        for each in {id(each): each for each in plays}.values():
+            each.environment = [{"PLATFORM_ATTEMPT": self.mark}] + list(each.environment or [])
         self.tell("play", play=play.get_name())
 
     def v2_playbook_on_no_hosts_matched(self):

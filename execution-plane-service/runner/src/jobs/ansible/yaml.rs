@@ -1,7 +1,8 @@
 //! Writing values as YAML that ansible reads back byte for byte and never evaluates.
 //!
-//! Every string is tagged `!unsafe`: a parameter that holds `{{ … }}` is a text with braces, not a
-//! template. JSON is not quite YAML, so the differences (control characters, floats, long keys) are
+//! A string with a brace in it is tagged `!unsafe`: a parameter that holds `{{ … }}` is a text with
+//! braces, not a template. Others are not, because that tag makes ansible guess at a quoted string's
+//! type (`"no"` would become false). JSON is not quite YAML, so the differences (control characters, floats, long keys) are
 //! written in the form that YAML 1.1 takes.
 
 use serde_json::{Map, Number, Value};
@@ -20,7 +21,7 @@ fn put(value: &Value, out: &mut String) {
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
         Value::Number(number) => put_number(number, out),
         Value::String(text) => {
-            out.push_str("!unsafe ");
+            out.push_str(if text.contains('{') { "!unsafe " } else { "" });
             put_text(text, out);
         }
         Value::Array(items) => {
@@ -90,7 +91,7 @@ mod tests {
         let value = json!({"a": "{{ 7 * 7 }}", "b": [1, 2.5, 1e30, null, true], "é\u{85}": "\u{1f600}\u{7f}"});
         assert_eq!(
             write(&value),
-            "{? \"a\" : !unsafe \"{{ 7 * 7 }}\", ? \"b\" : [1, 2.5, 1.0e+30, null, true], ? \"é\\u0085\" : !unsafe \"\\U0001F600\\u007F\"}\n"
+            "{? \"a\" : !unsafe \"{{ 7 * 7 }}\", ? \"b\" : [1, 2.5, 1.0e+30, null, true], ? \"é\\u0085\" : \"\\U0001F600\\u007F\"}\n"
         );
     }
 }
