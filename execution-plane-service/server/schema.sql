@@ -253,6 +253,7 @@ table runners row-security forced
   column software_version text
   column draining boolean not null default false
   column session bigint not null
+  column instance uuid not null
   column version bigint not null
   column registered_at timestamp with time zone not null default now()
   column last_seen_at timestamp with time zone not null default now()

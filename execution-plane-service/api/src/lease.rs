@@ -1,9 +1,11 @@
 //! Leases: how a runner gets work and keeps it.
 //!
 //! The protocol of a runner:
-//! 1. `POST /v1/runner/sessions` with its enrolment token, or (to rotate) with a runner token that
-//!    still holds: runner id, session, runner token. A new session of the same name supersedes the
-//!    older one, whose calls are answered 401 `session_superseded` from then on.
+//! 1. `POST /v1/runner/sessions` with its enrolment token or with a runner token that still holds,
+//!    and the `instance` of its process: runner id, session, runner token. The same instance keeps
+//!    its session (the token is rotated, the older one holds until it expires). Another instance of
+//!    the same name begins a new session, which supersedes the older one: its calls are answered 401
+//!    `session_superseded` from then on.
 //! 2. `POST /v1/runner/leases/pull` in a loop, one outstanding call at a time. `held` lists every
 //!    attempt that the runner has received and whose finish was not yet acknowledged.
 //!    - A lease that this *session* was granted and does not list is sent again (its answer was

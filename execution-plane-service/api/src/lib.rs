@@ -41,5 +41,7 @@ pub use output::{
     OutputAcknowledged, OutputChunk, OutputEnd, OutputEvent, OutputQuery, OutputStream, OutputUploadRequest,
 };
 pub use results::{ResultsPullRequest, ResultsPullResponse};
-pub use runner::{DrainRequest, Runner, RunnerList, RunnerListQuery, RunnerRegistration, RunnerSession, RunnerStatus};
+pub use runner::{
+    DrainRequest, Runner, RunnerList, RunnerListQuery, RunnerRegistration, RunnerSession, RunnerStatus, SessionRequest,
+};
 pub use runner_client::RunnerClient;

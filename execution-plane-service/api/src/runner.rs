@@ -7,9 +7,19 @@ use contracts::{Isolation, JobType};
 use kernel::id::RunnerId;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
 
 /// `POST /v1/runner/sessions`, with an enrolment token (subject `enrolment:NAME`, role runner) or
-/// with the runner's own token. The same name is the same runner: it keeps its id over restarts.
+/// with the runner's own token. The same name is the same runner: it keeps its id over restarts. The
+/// same instance keeps its session and only gets another token; a new instance begins a new session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SessionRequest {
+    /// One life of the runner's process: drawn at its start, never kept over a restart.
+    pub instance: Uuid,
+    pub registration: RunnerRegistration,
+}
+
+/// What a runner is and offers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunnerRegistration {
     /// Unique in the organization; the one that the enrolment token names.
@@ -36,7 +46,7 @@ pub struct RunnerRegistration {
 #[derive(Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RunnerSession {
     pub runner_id: RunnerId,
-    /// Grows with each session of this runner.
+    /// Grows with each life of this runner's process.
     pub session: u64,
     /// Bearer token for `/v1/runner/...`; rotate it before it expires.
     pub token: String,

@@ -7,11 +7,12 @@ use client_kit::{Client, ClientError, segment};
 use contracts::ArtifactRef;
 use futures::{Stream, StreamExt};
 use kernel::id::AttemptId;
+use uuid::Uuid;
 
 use crate::{
     ArtifactUploadQuery, FinishRequest, FinishResponse, LeasePullRequest, LeasePullResponse, LeaseRenewRequest,
     LeaseRenewResponse, OutputAcknowledged, OutputUploadRequest, RunnerArtifactQuery, RunnerRegistration,
-    RunnerSession, StartedRequest, StartedResponse,
+    RunnerSession, SessionRequest, StartedRequest, StartedResponse,
 };
 
 /// How much longer than its wait a long poll may take before it counts as unanswered.
@@ -24,23 +25,33 @@ pub type ByteStream = futures::stream::BoxStream<'static, std::io::Result<Bytes>
 #[derive(Debug, Clone)]
 pub struct RunnerClient {
     client: Client,
+    /// Shared by all clones: one client is one life of a runner's process.
+    instance: Uuid,
 }
 
 impl RunnerClient {
     /// Calls go through `client`: for [`RunnerClient::open_session`] with the enrolment token (or, to
     /// rotate, the runner's own), for everything else with the runner's token.
     #[must_use]
-    pub const fn new(client: Client) -> Self {
-        Self { client }
+    pub fn new(client: Client) -> Self {
+        Self {
+            client,
+            instance: Uuid::now_v7(),
+        }
     }
 
-    /// Registers and opens a session; supersedes the older one of that name. Repeated by its caller
-    /// alone: each one answered opens another session.
+    /// Registers and opens a session, superseding the one of an earlier process; called again, it
+    /// rotates the token and keeps the session. Safe to repeat.
     ///
     /// # Errors
     /// 401, 403, or 422 when the registration breaks a rule.
     pub async fn open_session(&self, registration: &RunnerRegistration) -> Result<RunnerSession, ClientError> {
-        self.client.post("/v1/runner/sessions").body(registration).json().await
+        let request = SessionRequest {
+            instance: self.instance,
+            registration: registration.clone(),
+        };
+        let call = self.client.post("/v1/runner/sessions").body(&request);
+        call.repeatable().json().await
     }
 
     /// Waits for leases. Not repeated here: what an unanswered call was granted comes with the next.

@@ -18,6 +18,8 @@ CREATE TABLE runners (
     software_version text,
     draining         boolean     NOT NULL DEFAULT false,
     session          bigint      NOT NULL CHECK (session >= 1),
+    -- The life of the process that the session belongs to.
+    instance         uuid        NOT NULL,
     version          bigint      NOT NULL CHECK (version >= 1),
     registered_at    timestamptz NOT NULL DEFAULT now(),
     last_seen_at     timestamptz NOT NULL DEFAULT now(),

@@ -14,7 +14,7 @@ use contracts::{ArtifactRef, ArtifactStorage, ExecutionResult, JobSpec, Produced
 use execution_plane_api::{
     ArtifactUploadQuery, AttemptState, FinishRequest, FinishResponse, Lease, LeasePullRequest, LeasePullResponse,
     LeaseRenewRequest, LeaseRenewResponse, OutputAcknowledged, OutputChunk, OutputUploadRequest, RenewOutcome,
-    RenewedLease, RunnerRegistration, RunnerSession, StartedRequest, StartedResponse,
+    RenewedLease, RunnerRegistration, RunnerSession, SessionRequest, StartedRequest, StartedResponse,
 };
 use kernel::id::{AttemptId, RunnerId};
 use serde_json::json;
@@ -186,11 +186,11 @@ impl Plane {
     }
 }
 
-async fn session(State(plane): State<Plane>, Json(registration): Json<RunnerRegistration>) -> Answer<RunnerSession> {
+async fn session(State(plane): State<Plane>, Json(request): Json<SessionRequest>) -> Answer<RunnerSession> {
     plane.refuse_while_away()?;
     plane.change(|state| {
         state.sessions += 1;
-        state.registration = Some(registration);
+        state.registration = Some(request.registration);
     });
     let state = plane.state();
     Ok(Json(RunnerSession {

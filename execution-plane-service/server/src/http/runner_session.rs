@@ -5,7 +5,7 @@ use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
 use chrono::Utc;
-use execution_plane_api::{RunnerRegistration, RunnerSession};
+use execution_plane_api::{RunnerRegistration, RunnerSession, SessionRequest};
 use identity::Role;
 use kernel::id::RunnerId;
 
@@ -15,14 +15,15 @@ use crate::core::Core;
 use crate::store::runners::{self, Registration};
 
 /// Registers a runner and opens a session. With an enrolment token (subject `enrolment:NAME`), or
-/// with the token of the runner's newest session, to rotate it.
-#[utoipa::path(post, path = "/v1/runner/sessions", tag = "runner protocol", request_body = RunnerRegistration,
+/// with a token of the runner's newest session. The same instance keeps its session.
+#[utoipa::path(post, path = "/v1/runner/sessions", tag = "runner protocol", request_body = SessionRequest,
     responses((status = 201, body = RunnerSession)))]
 pub async fn open_session(
     Shared(core): Shared<Arc<Core>>,
     caller: Caller,
-    StrictJson(registration): StrictJson<RunnerRegistration>,
+    StrictJson(request): StrictJson<SessionRequest>,
 ) -> Result<(StatusCode, Json<RunnerSession>), Problem> {
+    let SessionRequest { instance, registration } = request;
     check(&registration)?;
     may_be(&core, &caller, &registration.name).await?;
     let hot = &core.hot;
@@ -37,7 +38,14 @@ pub async fn open_session(
         environments: registration.environments,
         software_version: registration.version,
     };
-    let opened = runners::open_session(&hot.api, caller.organization, RunnerId::new_v7(), &registration).await;
+    let opened = runners::open_session(
+        &hot.api,
+        caller.organization,
+        RunnerId::new_v7(),
+        instance,
+        &registration,
+    )
+    .await;
     let (runner_id, session) = opened.map_err(problems::store)?;
     hot.waiters.changed(caller.organization, runner_id);
     hot.runners.notify(&(caller.organization, runner_id));
@@ -77,7 +85,13 @@ async fn may_be(core: &Core, caller: &Caller, name: &str) -> Result<(), Problem>
 
 fn check(registration: &RunnerRegistration) -> Result<(), Problem> {
     let mut errors = Vec::new();
-    let mut refuse = |pointer: &str, detail: &str| errors.push(FieldError::new(pointer, "invalid_value", detail));
+    let mut refuse = |pointer: &str, detail: &str| {
+        errors.push(FieldError::new(
+            format!("/registration{pointer}"),
+            "invalid_value",
+            detail,
+        ))
+    };
     let is_name = |name: &String| !name.is_empty() && name.len() <= 200 && !name.contains(char::is_control);
     if !is_name(&registration.name) {
         refuse("/name", "1 to 200 bytes without control characters");

@@ -41,7 +41,8 @@ pub struct StoredRunner {
     pub silent: bool,
 }
 
-/// Opens the next session of the runner of that name. `id` is taken when the name is new.
+/// Opens a session of the runner of that name: the next one for a new `instance`, the same for the
+/// same. `id` is taken when the name is new.
 ///
 /// # Errors
 /// The database failed.
@@ -49,6 +50,7 @@ pub async fn open_session(
     database: &Database,
     organization: OrganizationId,
     id: RunnerId,
+    instance: Uuid,
     registration: &Registration,
 ) -> Result<(RunnerId, u64), StoreError> {
     let job_types: Vec<String> = registration.job_types.iter().map(|j| j.as_str().to_owned()).collect();
@@ -56,12 +58,13 @@ pub async fn open_session(
     let mut transaction = database.begin(organization).await?;
     let row = sqlx::query!(
         "INSERT INTO runners AS r (organization_id, runner_id, name, pools, labels, job_types, isolation, capacity,
-            environments, software_version, session, version)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 1, 1)
+            environments, software_version, instance, session, version)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 1, 1)
         ON CONFLICT ON CONSTRAINT runners_name DO UPDATE
         SET pools = excluded.pools, labels = excluded.labels, job_types = excluded.job_types,
             isolation = excluded.isolation, capacity = excluded.capacity, environments = excluded.environments,
-            software_version = excluded.software_version, session = r.session + 1, version = r.version + 1,
+            software_version = excluded.software_version, instance = excluded.instance,
+            session = r.session + (r.instance <> excluded.instance)::int, version = r.version + 1,
             last_seen_at = now()
         RETURNING runner_id, session",
         organization.as_uuid(),
@@ -74,6 +77,7 @@ pub async fn open_session(
         i32::try_from(registration.capacity).unwrap_or(i32::MAX),
         &registration.environments,
         registration.software_version,
+        instance,
     )
     .fetch_one(&mut *transaction)
     .await?;

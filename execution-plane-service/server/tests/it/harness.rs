@@ -170,10 +170,13 @@ impl World {
 
     pub async fn runner_of(&self, organization: OrganizationId, registration: RunnerRegistration) -> TestRunner {
         let subject = format!("enrolment:{}", registration.name);
-        let enrolment = RunnerClient::new(self.client(self.token(&subject, organization, &[Role::Runner])));
-        let session = enrolment.open_session(&registration).await.unwrap();
+        let tokens = Arc::new(RotatingToken::new(self.token(&subject, organization, &[Role::Runner])));
+        let client = Client::new(&format!("http://{}", self.address), Some(tokens.clone())).unwrap();
+        let client = RunnerClient::new(client.with_retries(Retries::NONE));
+        let session = client.open_session(&registration).await.unwrap();
+        tokens.replace(BearerToken::new(session.token.clone()));
         TestRunner {
-            client: RunnerClient::new(self.client(BearerToken::new(session.token.clone()))),
+            client,
             session,
             registration,
         }

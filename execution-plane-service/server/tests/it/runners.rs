@@ -3,7 +3,7 @@ use execution_plane_api::RunnerClient;
 use identity::Role;
 use serde_json::json;
 
-use crate::harness::{World, code, noop, noop_json, registration};
+use crate::harness::{World, code, held, noop, noop_json, registration};
 
 #[tokio::test]
 async fn an_enrolment_token_enrols_the_runner_that_it_names_and_no_other() {
@@ -18,18 +18,43 @@ async fn an_enrolment_token_enrols_the_runner_that_it_names_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_runner_rotates_its_own_token_and_an_older_one_cannot() {
+async fn a_runner_rotates_its_token_without_disturbing_what_it_holds() {
     let world = World::start().await;
-    let first = world.runner("r1").await;
-    let second = first.client.open_session(&first.registration).await.unwrap();
-    assert_eq!(second.runner_id, first.session.runner_id);
-    assert_eq!(second.session, first.session.session + 1);
-    let refused = first.client.open_session(&first.registration).await.unwrap_err();
-    assert_eq!(code(&refused), (401, "session_superseded"));
+    let runner = world.runner("r1").await;
+    world.submit(&[noop()]).await;
+    let lease = runner.one().await;
+    let rotated = runner.client.open_session(&runner.registration).await.unwrap();
+    assert_eq!(rotated.runner_id, runner.session.runner_id);
+    assert_eq!(
+        rotated.session, runner.session.session,
+        "the same process, the same session"
+    );
     assert!(
-        !format!("{second:?}").contains(&second.token),
+        !format!("{rotated:?}").contains(&rotated.token),
         "no token in debug output"
     );
+    assert!(runner.pull_holding(1, 0, &[held(&lease)]).await.gone.is_empty());
+    runner.finish(&lease, 0).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_new_process_of_the_same_name_supersedes_the_older_one() {
+    let world = World::start().await;
+    let before = world.runner("r1").await;
+    let after = world.runner("r1").await;
+    assert_eq!(after.session.runner_id, before.session.runner_id);
+    assert_eq!(after.session.session, before.session.session + 1);
+    for refused in [
+        before.client.open_session(&before.registration).await.err(),
+        before.client.pull(&Default::default()).await.err(),
+        before
+            .client
+            .renew(&Default::default(), std::time::Duration::from_secs(30))
+            .await
+            .err(),
+    ] {
+        assert_eq!(code(&refused.unwrap()), (401, "session_superseded"));
+    }
 }
 
 #[tokio::test]
@@ -82,5 +107,12 @@ async fn a_registration_that_breaks_rules_has_every_fault_named() {
         .map(|e| e.pointer.clone())
         .collect();
     pointers.sort();
-    assert_eq!(pointers, ["/capacity", "/isolation", "/job_types"]);
+    assert_eq!(
+        pointers,
+        [
+            "/registration/capacity",
+            "/registration/isolation",
+            "/registration/job_types"
+        ]
+    );
 }
