@@ -21,7 +21,9 @@ mod workers;
 
 pub use effects::Performer;
 pub use expressions::CelExpressions;
-pub use service::{BuildError, Config, Deps, PlanningSide, Service, Worker, build, build_with, openapi};
+pub use service::{
+    BuildError, Config, Deps, PlanningSide, Service, Worker, build, build_with, openapi, openapi_document,
+};
 
 use database::ServiceDatabase;
 

@@ -116,7 +116,7 @@ pub(crate) fn limit(asked: Option<u32>) -> Result<u32, Problem> {
         Some(limit) if (1..=Limit::MAX).contains(&limit) => Ok(limit),
         Some(limit) => Err(Problem::invalid([FieldError::new(
             "/limit",
-            "out_of_range",
+            "invalid",
             format!("{limit} is not a number from 1 to {}", Limit::MAX),
         )])),
     }

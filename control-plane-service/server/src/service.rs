@@ -169,6 +169,16 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         .expect("a test holds the routes against the authorization table")
 }
 
+/// The API's document as it is committed: sorted, so that the same API is the same text.
+///
+/// # Panics
+/// As [`openapi`].
+#[must_use]
+pub fn openapi_document() -> String {
+    let sorted = serde_json::to_value(openapi()).expect("an OpenAPI document is JSON");
+    format!("{sorted:#}\n")
+}
+
 impl Service {
     /// Serves the API.
     #[must_use]

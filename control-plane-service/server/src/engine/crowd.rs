@@ -115,29 +115,31 @@ impl Engine {
         id: OperationId,
         telling: Telling,
     ) -> Result<Advance, EngineError> {
-        let (receiver, start) = self.crowd.with(|state| {
-            let receiver = state.add(organization, id, telling);
+        let receiver = self.crowd.with(|state| state.add(organization, id, telling));
+        self.start_turns();
+        receiver.await.unwrap_or(Err(EngineError::Abandoned(id)))
+    }
+
+    /// Takes on one more turn taker when there is something to do and room for it.
+    fn start_turns(self: &Arc<Self>) {
+        let start = self.crowd.with(|state| {
             let start = state.turns < TURNS && !state.ready.is_empty();
             state.turns += usize::from(start);
-            (receiver, start)
+            start
         });
         if start {
             tokio::spawn(self.clone().take_turns());
         }
-        receiver.await.unwrap_or(Err(EngineError::Abandoned(id)))
     }
 
     async fn take_turns(self: Arc<Self>) {
-        loop {
-            let next = self.crowd.with(|state| {
-                let next = state.take();
-                state.turns -= usize::from(next.is_none());
-                next
-            });
-            let Some((organization, batch)) = next else { return };
-            let ids: Vec<OperationId> = batch.keys().copied().collect();
+        let _place = Place(self.clone());
+        while let Some((organization, batch)) = self.crowd.with(State::take) {
+            let _seats = Seats {
+                engine: self.clone(),
+                ids: batch.keys().copied().collect(),
+            };
             self.take_turn(organization, batch).await;
-            self.crowd.with(|state| state.release(ids.into_iter()));
         }
     }
 
@@ -177,6 +179,29 @@ impl Engine {
                 outcome => return outcome,
             }
         }
+    }
+}
+
+/// A turn taker's place, given back also when deciding panics: the others go on.
+struct Place(Arc<Engine>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.crowd.with(|state| state.turns -= 1);
+        self.0.start_turns();
+    }
+}
+
+/// Operations in a turn, let go of in the same way.
+struct Seats {
+    engine: Arc<Engine>,
+    ids: Vec<OperationId>,
+}
+
+impl Drop for Seats {
+    fn drop(&mut self) {
+        let ids = std::mem::take(&mut self.ids);
+        self.engine.crowd.with(|state| state.release(ids.into_iter()));
     }
 }
 

@@ -206,7 +206,8 @@ impl Engine {
     ) -> Result<Arc<PlanIndex>, EngineError> {
         let guards = self.slots.lock(&BTreeSet::from([id])).await;
         let remembered = guards.get(&id).and_then(|slot| slot.state.as_ref());
-        if let Some(state) = remembered {
+        // Memory knows no organization; what another one owns does not exist.
+        if let Some(state) = remembered.filter(|state| state.operation().organization_id == organization) {
             return Ok(state.plan().clone());
         }
         let tx = self.database.begin_hot(organization).await?;

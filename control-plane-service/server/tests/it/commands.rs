@@ -1,7 +1,7 @@
 //! What people do to operations: decisions and interventions.
 
 use client_kit::ClientError;
-use control_plane_api::{Decision, Intervention, NodeRunState, OperationState};
+use control_plane_api::{Decision, Intervention, NodeRunState, OperationState, Resolution};
 use identity::Role;
 use serde_json::json;
 use uuid::Uuid;
@@ -267,4 +267,58 @@ async fn another_organization_sees_nothing_and_commands_are_audited() {
         (audit.len(), audit[0].action.as_str(), audit[0].allowed),
         (1, "operation.create", true)
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn field_note_20_a_denied_node_runs_by_no_path() {
+    let mut world = World::start().await;
+    let id = world.begin(plan(&[1]).gate("go", &[]).job("check", &["go"])).await;
+    let gate = world.open_gate(id).await;
+    world.decide(&world.bob(), id, &gate, Decision::Reject).await.unwrap();
+    world.until_state(id, OperationState::Failed).await;
+    let late = world
+        .decide(&world.bob(), id, &gate, Decision::Approve)
+        .await
+        .unwrap_err();
+    assert!(["gate_not_open", "operation_over"].contains(&code(&late)));
+    world.kill().await;
+    world.run(true).await;
+    let retry = Intervention::Retry {
+        nodes: vec!["check".into()],
+        set: Default::default(),
+    };
+    // Whether the retry is refused or asks the gate again: the node stays behind it.
+    let retried = world.intervene(id, retry).await;
+    assert!(retried.is_err() || world.open_gate(id).await.gate_id != gate.gate_id);
+    assert_eq!(world.execution.attempts_of("check"), 0);
+    world.invariants().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn field_note_29_an_outcome_that_is_not_known_blocks_retry_until_it_is_settled() {
+    let world = World::start().await;
+    world.execution.facts().lost.insert("a".into());
+    let id = world
+        .begin(plan(&[1]).job("a", &[]).not_idempotent("a").job("b", &["a"]))
+        .await;
+    world.until_state(id, OperationState::Unresolved).await;
+    let claims = world.ada().claims(&Default::default()).await.unwrap().items;
+    assert_eq!(claims[0].holders[0].operation_id, id, "a hold keeps its claims");
+    let retry = || Intervention::Retry {
+        nodes: Vec::new(),
+        set: Default::default(),
+    };
+    assert!(world.intervene(id, retry()).await.unwrap_err().problem().is_some());
+    let settle = Intervention::Resolve {
+        node_id: "a".into(),
+        resolution: Resolution::Failed,
+        evidence: Vec::new(),
+    };
+    world.intervene(id, settle).await.unwrap();
+    world.until_state(id, OperationState::Failed).await;
+    world.execution.facts().lost.clear();
+    world.intervene(id, retry()).await.unwrap();
+    world.until_state(id, OperationState::Succeeded).await;
+    assert_eq!(world.execution.attempts_of("a"), 2);
+    world.invariants().await;
 }

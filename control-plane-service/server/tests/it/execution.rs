@@ -32,6 +32,8 @@ pub struct Facts {
     pub held: BTreeSet<String>,
     /// Nodes whose attempts fail, with the message.
     pub failing: BTreeMap<String, String>,
+    /// Nodes whose runner is lost, and nobody knows whether the job began.
+    pub lost: BTreeSet<String>,
     pub attempts: BTreeMap<AttemptId, JobSpec>,
     /// How often each attempt was submitted.
     pub submissions: BTreeMap<AttemptId, u64>,
@@ -96,7 +98,15 @@ impl Facts {
             return;
         }
         let failing = self.failing.get(&spec.plan_node_id).cloned();
-        let result = result(spec, cancelled, failing);
+        let mut result = result(spec, cancelled, failing);
+        if self.lost.contains(&spec.plan_node_id) {
+            result.status = ExecutionStatus::Failed;
+            result.exit_summary.category = ExitCategory::InfrastructureError;
+            result.exit_summary.message = "the runner was lost".to_owned();
+            result.reason = Some(ExitReason::LostRunner);
+            result.job_started = Some(JobStarted::Unknown);
+            result.evidence.clear();
+        }
         self.unacknowledged.insert(spec.attempt_id, result);
     }
 }
@@ -107,7 +117,13 @@ pub fn result(spec: &JobSpec, cancelled: Option<ExitReason>, failing: Option<Str
         (None, Some(_)) => (ExecutionStatus::Failed, ExitCategory::Unknown),
         (None, None) => (ExecutionStatus::Succeeded, ExitCategory::Success),
     };
-    let evidence = spec.output_contract.evidence.iter().map(|name| EvidenceRef {
+    let targets = &spec.target.resources;
+    let wanted = spec
+        .output_contract
+        .evidence
+        .iter()
+        .flat_map(|name| targets.iter().map(move |target| (name, target)));
+    let evidence = wanted.map(|(name, target)| EvidenceRef {
         id: Uuid::now_v7(),
         evidence_type: EvidenceType::ApiCheck,
         capability: "web.http".parse().unwrap(),
@@ -115,7 +131,7 @@ pub fn result(spec: &JobSpec, cancelled: Option<ExitReason>, failing: Option<Str
         source_ref: "s3://logs/1".to_owned(),
         observed_at: Utc::now(),
         name: Some(name.clone()),
-        resource_id: spec.target.resources.first().map(|target| target.resource_id.clone()),
+        resource_id: Some(target.resource_id.clone()),
         attempt_id: Some(spec.attempt_id),
         sha256: Some(Sha256Digest::of(b"log")),
     });

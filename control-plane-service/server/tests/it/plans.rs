@@ -76,6 +76,7 @@ pub trait Building {
     fn expiring_gate(self, id: &str, seconds: u32) -> Self;
     fn update(self, id: &str, needs: &[&str], evidence_from: &str, host: u128) -> Self;
     fn hold_on_failure(self, id: &str) -> Self;
+    fn not_idempotent(self, id: &str) -> Self;
     fn parameter(self, name: &str, value: Value) -> Self;
 }
 
@@ -178,6 +179,14 @@ impl Building for Plan {
     fn hold_on_failure(mut self, id: &str) -> Self {
         let node = self.nodes.iter_mut().find(|node| node.id == id).unwrap();
         node.on_failure = OnFailure::Hold;
+        self
+    }
+
+    fn not_idempotent(mut self, id: &str) -> Self {
+        let node = self.nodes.iter_mut().find(|node| node.id == id).unwrap();
+        if let NodeKind::Job(job) = &mut node.action {
+            job.idempotent = false;
+        }
         self
     }
 

@@ -8,7 +8,7 @@ use chrono::{TimeDelta, Utc};
 use client_kit::ClientError;
 use control_plane_api::{
     ControlPlane, CreateOperation, Decision, DecisionRequest, GateView, Intervention, InterventionRequest,
-    ListEventsQuery, ListNodeRunsQuery, NodeRun, NodeRunState, Operation, OperationEvent, OperationState, Overlap,
+    ListEventsQuery, ListNodeRunsQuery, NodeRun, Operation, OperationEvent, OperationState, Overlap,
 };
 use control_plane_plan::Plan;
 use control_plane_server::planner::ReadyPlan;
@@ -248,11 +248,6 @@ impl World {
             .await
             .unwrap()
             .items
-    }
-
-    pub async fn states(&self, id: OperationId) -> Vec<(String, NodeRunState)> {
-        let runs = self.node_runs(id).await;
-        runs.into_iter().map(|run| (run.node_id, run.state)).collect()
     }
 
     pub async fn events(&self, id: OperationId) -> Vec<OperationEvent> {
