@@ -14,6 +14,7 @@ mod command;
 mod contract;
 mod decide;
 mod decision;
+mod derived;
 mod effect;
 mod event;
 mod expression;

@@ -9,18 +9,19 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use control_plane_plan::{Gate, GateClaims, NodeKind};
+use control_plane_plan::{Gate, NodeKind};
 use kernel::Sha256Digest;
 use kernel::id::{AttemptId, CommandId, OperationId, OrganizationId, ResourceUid};
 
+use crate::UpdateState;
+use crate::derived::Counts;
 use crate::index::NodeIx;
 use crate::lane::LaneState;
 use crate::row::{
-    AttemptRow, BindingRow, ClaimsState, CommandRow, GateRow, NodeRunRow, NodeWait, OperationRow, Progress, Rows,
-    RunRow, UpdateRow, ValidationState,
+    AttemptRow, BindingRow, ClaimsState, CommandRow, GateRow, NodeRunRow, OperationRow, Progress, Rows, RunRow,
+    UpdateRow, ValidationState,
 };
-use crate::{AttemptState, GateId, GateState, InterventionId, NodeReason, NodeState, OperationStatus, PlanIndex};
-use crate::{UpdateState, accept_of};
+use crate::{AttemptState, GateId, GateState, InterventionId, NodeState, OperationStatus, PlanIndex};
 
 /// One node: its row and what is derived for it.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,22 +37,6 @@ pub(crate) struct Cell {
     pub(crate) settled: bool,
     /// Skipped without anything having gone wrong.
     pub(crate) benign: bool,
-}
-
-/// How many nodes stand how. Decides the operation's status without looking at nodes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// Not ended (unresolved ones are counted apart, too).
-    pub(crate) open: usize,
-    pub(crate) live: usize,
-    pub(crate) unresolved: usize,
-    pub(crate) held: usize,
-    pub(crate) gates_holding: usize,
-    pub(crate) gates_releasing: usize,
-    /// Waiting for a time or for the catalog.
-    pub(crate) soon: usize,
-    /// Ended in failure, timeout or cancellation.
-    pub(crate) bad: usize,
 }
 
 /// One operation. Built by [`OperationState::create`] or [`OperationState::restore`], moved on by
@@ -344,147 +329,11 @@ impl OperationState {
         let progress = &self.operation.progress;
         progress.cancel.is_some() || progress.stopped_by.is_some() || progress.failure.is_some()
     }
-
-    /// Rebuilds all that is derived: at load, and when a run opens.
-    pub(crate) fn derive(&mut self) {
-        self.counts = Counts::default();
-        self.arrived.clear();
-        self.startable.clear();
-        self.lanes_due.clear();
-        self.timers.clear();
-        for ix in 0..self.cells.len() {
-            self.count(ix, true);
-            self.derive_cell(ix);
-        }
-        self.lanes = LaneState::derive(&self.plan, &self.cells, self.operation.run);
-    }
-
-    /// Needs come first in plan order, so one pass suffices.
-    fn derive_cell(&mut self, ix: NodeIx) {
-        let plan = Arc::clone(&self.plan);
-        let cell = &mut self.cells[ix];
-        *cell = Cell::new(cell.row.clone());
-        cell.unmet = plan.edges(ix).needs.len();
-        for position in 0..plan.edges(ix).needs.len() {
-            let need = plan.edges(ix).needs[position].node;
-            if self.cells[need].settled {
-                self.meet(ix, position);
-            }
-        }
-        let cell = &self.cells[ix];
-        if cell.unmet == 0 {
-            if cell.row.state.is_end() {
-                self.settle(ix);
-            } else if matches!(cell.row.state, NodeState::Pending | NodeState::Ready) {
-                self.arrived.insert(ix);
-            }
-        }
-    }
-
-    /// Marks an ended node whose needs have settled as settled.
-    pub(crate) fn settle(&mut self, ix: NodeIx) {
-        let benign = match (self.cells[ix].row.state, self.cells[ix].row.reason) {
-            (NodeState::Skipped, Some(NodeReason::Condition | NodeReason::Operator)) => true,
-            (NodeState::Skipped, Some(NodeReason::NeedsNotMet)) => self.skipped_by_benign(ix),
-            _ => false,
-        };
-        let cell = &mut self.cells[ix];
-        cell.benign = benign;
-        cell.settled = true;
-    }
-
-    fn skipped_by_benign(&self, ix: NodeIx) -> bool {
-        self.plan.edges(ix).needs.iter().all(|need| {
-            let cell = &self.cells[need.node];
-            let accepted = accept_of(cell.row.state, cell.row.reason).is_some_and(|end| need.accept.contains(end));
-            accepted || cell.benign
-        })
-    }
-
-    /// Tells `ix` that its need at `position` has settled. True when that was the last one.
-    pub(crate) fn meet(&mut self, ix: NodeIx, position: usize) -> bool {
-        let need = self.plan.edges(ix).needs[position];
-        let needed = &self.cells[need.node];
-        let end = accept_of(needed.row.state, needed.row.reason);
-        let accepted = end.is_some_and(|end| need.accept.contains(end));
-        let is_gate = matches!(self.plan.node(need.node).action, NodeKind::Gate(_));
-        let handles_rejection = need.accept.contains(control_plane_plan::Accept::Failed);
-        let gate_closed = is_gate && !handles_rejection && !self.gate_open(need.node);
-        let closed = needed.closed || gate_closed;
-        let cell = &mut self.cells[ix];
-        cell.blocked |= !accepted;
-        cell.closed |= closed;
-        cell.unmet -= 1;
-        cell.unmet == 0
-    }
-
-    /// A gate lets through once it has passed for what it covers now, or when its own condition said
-    /// that it is not needed.
-    fn gate_open(&self, ix: NodeIx) -> bool {
-        let row = &self.cells[ix].row;
-        match row.state {
-            NodeState::Succeeded => self.passed(&row.node, self.plan.edges(ix).digest),
-            NodeState::Skipped => row.reason == Some(NodeReason::Condition),
-            _ => false,
-        }
-    }
-
-    /// Adds a node's row to, or takes it from, the counts and timers.
-    pub(crate) fn count(&mut self, ix: NodeIx, add: bool) {
-        let row = &self.cells[ix].row;
-        let mut delta = Counts {
-            open: usize::from(!row.state.is_end()),
-            live: usize::from(row.state.is_live()),
-            unresolved: usize::from(row.state == NodeState::Unresolved),
-            bad: usize::from(is_bad(row.state)),
-            ..Counts::default()
-        };
-        let mut timer = None;
-        match &row.wait {
-            Some(NodeWait::Gate { expires_at, .. }) => {
-                let releases = self
-                    .gate_action(ix)
-                    .is_some_and(|gate| gate.claims == GateClaims::Release);
-                delta.gates_releasing = usize::from(releases);
-                delta.gates_holding = usize::from(!releases);
-                timer = *expires_at;
-            }
-            Some(NodeWait::Intervention { .. }) => delta.held = 1,
-            Some(NodeWait::Validation { .. }) => delta.soon = 1,
-            Some(NodeWait::Retry { at, .. } | NodeWait::ValidationAgain { at, .. }) => {
-                delta.soon = 1;
-                timer = Some(*at);
-            }
-            None => {}
-        }
-        self.counts.shift(delta, add);
-        if let Some(at) = timer {
-            if add {
-                self.timers.insert((at, ix));
-            } else {
-                self.timers.remove(&(at, ix));
-            }
-        }
-    }
 }
 
 /// Whether a node ended, and not well.
 pub(crate) const fn is_bad(state: NodeState) -> bool {
     matches!(state, NodeState::Failed | NodeState::TimedOut | NodeState::Cancelled)
-}
-
-impl Counts {
-    fn shift(&mut self, by: Self, add: bool) {
-        let shift = |value: &mut usize, by: usize| *value = if add { *value + by } else { *value - by };
-        shift(&mut self.open, by.open);
-        shift(&mut self.live, by.live);
-        shift(&mut self.unresolved, by.unresolved);
-        shift(&mut self.held, by.held);
-        shift(&mut self.gates_holding, by.gates_holding);
-        shift(&mut self.gates_releasing, by.gates_releasing);
-        shift(&mut self.soon, by.soon);
-        shift(&mut self.bad, by.bad);
-    }
 }
 
 impl Cell {

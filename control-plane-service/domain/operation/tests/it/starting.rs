@@ -198,7 +198,7 @@ fn an_attempts_way_is_followed() {
         attempt_id,
         at: world.now,
     };
-    world.tell(&[started.clone()]);
+    world.tell(core::slice::from_ref(&started));
     assert_eq!(world.node_state("work"), NodeState::Running);
     let events = world.events.len();
     world.tell(&[started, Input::AttemptAccepted { attempt_id }]);
@@ -221,9 +221,9 @@ fn a_command_is_applied_once_and_a_repeat_gets_the_first_answer() {
     let mut world = World::new(plan(0).job("work", &[]).job("after", &["work"]).index());
     world.begin();
     let pause = Input::Command(Box::new(world.command("oscar", &[], CommandKind::Pause)));
-    let first = world.tell(&[pause.clone()]);
+    let first = world.tell(core::slice::from_ref(&pause));
     world.accept(CommandKind::Resume);
-    assert_eq!(world.tell(&[pause.clone()]), first);
+    assert_eq!(world.tell(core::slice::from_ref(&pause)), first);
     assert_eq!(world.status(), OperationStatus::Running, "it is not applied again");
     world.crash();
     assert_eq!(world.tell(&[pause]), first);

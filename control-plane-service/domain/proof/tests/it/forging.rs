@@ -63,13 +63,12 @@ fn the_same_proof_written_in_another_way_is_not_the_proof() {
 fn forge(edit: impl Fn(&mut Record), signer: &Key) -> Vec<u8> {
     let mut proof: Proof = serde_json::from_slice(&proof()).unwrap();
     let old = proof.root.records.clone();
-    let mut text;
-    for ix in 0..proof.records.len() {
+    for (ix, old) in old.iter().enumerate() {
         edit(&mut proof.records[ix]);
         let new = canonical_digest(&proof.records[ix]).unwrap();
-        text = serde_json::to_string(&proof)
+        let text = serde_json::to_string(&proof)
             .unwrap()
-            .replace(&old[ix].to_hex(), &new.to_hex());
+            .replace(&old.to_hex(), &new.to_hex());
         proof = serde_json::from_str(&text).unwrap();
     }
     for (named, record) in proof.root.records.iter_mut().zip(&proof.records) {
