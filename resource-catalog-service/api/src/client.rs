@@ -305,12 +305,7 @@ impl Client {
             let events = client.events(&path, last_event_id, "");
             futures::pin_mut!(events);
             while let Some(event) = events.next().await {
-                yield event.and_then(|event| {
-                    if event.event == "problem" {
-                        return Err(ClientError::Problem(Box::new(event.json()?)));
-                    }
-                    event.json()
-                });
+                yield event.and_then(|event| event.json());
             }
         }
     }

@@ -1,10 +1,13 @@
 //! What every request handler shares.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use api_kit::Problem;
 use database::Database;
 use kernel::id::OrganizationId;
 use sqlx::PgConnection;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::feed::Feed;
 use crate::registry::{Registries, Registry};
@@ -21,7 +24,13 @@ struct Parts {
     registries: Registries,
     updates: Updates,
     feed: Feed,
+    snapshots: Arc<Semaphore>,
 }
+
+/// Snapshots that are read at once. Each holds a connection for as long as its reader takes; the others are for work.
+const SNAPSHOTS: usize = 2;
+/// How long a reader waits for its turn.
+const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Catalog {
     /// A catalog on `database` (the api role) that tells `feed` what was committed.
@@ -31,6 +40,7 @@ impl Catalog {
             registries: Registries::default(),
             updates: Updates::default(),
             feed,
+            snapshots: Arc::new(Semaphore::new(SNAPSHOTS)),
         }))
     }
 
@@ -47,6 +57,18 @@ impl Catalog {
     /// The feed of committed changes.
     pub fn feed(&self) -> &Feed {
         &self.0.feed
+    }
+
+    /// A turn to read a snapshot.
+    ///
+    /// # Errors
+    /// 503 when others take long.
+    pub async fn snapshot_turn(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let turn = Arc::clone(&self.0.snapshots).acquire_owned();
+        match tokio::time::timeout(SNAPSHOT_PATIENCE, turn).await {
+            Ok(Ok(turn)) => Ok(turn),
+            _ => Err(Problem::unavailable("Other snapshots are being read.")),
+        }
     }
 
     /// Says that changes were committed.

@@ -27,6 +27,7 @@ pub async fn get_snapshot(
     caller: Caller,
     closing: Closing,
 ) -> Result<Response, Problem> {
+    let turn = catalog.snapshot_turn().await?;
     let mut parts = Box::pin(snapshot::stream(catalog.database().clone(), caller.organization).peekable());
     // A database that does not answer is a problem, not a broken stream.
     if let Some(Err(_)) = parts.as_mut().peek().await
@@ -43,6 +44,7 @@ pub async fn get_snapshot(
             }
             yield part.and_then(|part| line(part, organization));
         }
+        drop(turn);
         yield text(&SnapshotLine::End { resources });
     };
     // The first fault ends the body without its last line.

@@ -6,10 +6,12 @@ use api_kit::{Caller, Closing, LastEventId, Problem, SseEvent, StrictQuery, sse}
 use axum::extract::State;
 use axum::response::Response;
 use contracts::{CatalogProjectionEvent, ProjectionEventType};
+use kernel::id::OrganizationId;
 use resource_catalog_api::WatchQuery;
 use resource_catalog_domain::{CapabilityFilter, ResourceFilter};
 
 use crate::catalog::Catalog;
+use crate::feed::Changes;
 use crate::http::query;
 use crate::store::feed::FedChange;
 
@@ -17,6 +19,8 @@ use crate::store::feed::FedChange;
 const CHUNK: u32 = 100;
 /// How long one look at the feed waits; heartbeats go on meanwhile.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Time between looks at a database that is away.
+const PAUSE: Duration = Duration::from_secs(1);
 /// The type of the last event of a resource that is no longer selected.
 const LEFT: &str = "selection.left";
 
@@ -62,11 +66,21 @@ pub async fn watch_resources(
                     yield event?;
                 }
             }
-            let after = read.next_after;
-            read = catalog.feed().read(organization, after, CHUNK, PATIENCE).await?;
+            read = next(&catalog, organization, read.next_after).await?;
         }
     };
     Ok(sse(events, closing))
+}
+
+/// The changes after a revision, or none in the time. A database that is away for a while delays a watcher and does not
+/// end its stream.
+async fn next(catalog: &Catalog, organization: OrganizationId, after: i64) -> Result<Changes, Problem> {
+    loop {
+        match catalog.feed().read(organization, after, CHUNK, PATIENCE).await {
+            Err(problem) if problem.status == 503 => tokio::time::sleep(PAUSE).await,
+            read => return read,
+        }
+    }
 }
 
 fn filter(asked: &WatchQuery) -> Result<ResourceFilter, Problem> {

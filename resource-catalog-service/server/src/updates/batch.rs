@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use api_kit::Problem;
 use chrono::{DateTime, Utc};
-use database::OrgTransaction;
+use database::{OrgTransaction, SqlState};
 use futures::try_join;
 use kernel::id::{CommandId, OrganizationId, ResourceUid};
 use resource_catalog_api::UpdateOutcome;
@@ -34,15 +34,23 @@ const TRIES: usize = 3;
 
 /// Decides each command of `batch`, all of one organization.
 pub(super) async fn decide(catalog: &Catalog, batch: &[Waiting]) -> Vec<Result<Answer, Problem>> {
-    if let Ok(Some(answers)) = attempt(catalog, batch).await {
-        return answers.into_iter().map(Ok).collect();
+    match attempt(catalog, batch).await {
+        Ok(Some(answers)) => return answers.into_iter().map(Ok).collect(),
+        // Who waits for a database that is away waits once, not once for each command.
+        Err(error) if is_away(&error) => return vec![Err(Problem::from(error)); batch.len()],
+        // One command must not spoil the others: each on its own.
+        Ok(None) | Err(_) => {}
     }
-    // One command must not spoil the others: each on its own.
     let mut answers = Vec::with_capacity(batch.len());
     for waiting in batch {
         answers.push(alone(catalog, waiting).await);
     }
     answers
+}
+
+fn is_away(error: &StoreError) -> bool {
+    matches!(error, StoreError::Database(database) if database.is_transient()
+        && database.sql_state() != Some(SqlState::Serialization))
 }
 
 async fn alone(catalog: &Catalog, waiting: &Waiting) -> Result<Answer, Problem> {

@@ -97,10 +97,17 @@ impl Updates {
         let (updates, catalog) = (self.clone(), catalog.clone());
         tokio::spawn(async move {
             while let Some(batch) = updates.take() {
-                let answers = batch::decide(&catalog, &batch).await;
-                for (waiting, answer) in batch.into_iter().zip(answers) {
-                    // A client that has gone asks again under the same id.
-                    let _ = waiting.reply.send(answer);
+                let catalog = catalog.clone();
+                // A task of its own: should it panic, its commands are told so, and the queue goes on.
+                let deciding = tokio::spawn(async move {
+                    let answers = batch::decide(&catalog, &batch).await;
+                    for (waiting, answer) in batch.into_iter().zip(answers) {
+                        // A client that has gone asks again under the same id.
+                        let _ = waiting.reply.send(answer);
+                    }
+                });
+                if let Err(error) = deciding.await {
+                    tracing::error!(%error, "a batch of resource updates ended early");
                 }
             }
             drop(slot);
