@@ -181,7 +181,6 @@ pub fn openapi_document() -> String {
 
 impl Service {
     /// Serves the API.
-    #[must_use]
     pub fn router(&self) -> Router {
         self.api.router.clone()
     }
