@@ -12,11 +12,12 @@ use kernel::id::OperationId;
 use crate::commits::Counter;
 use crate::dbos::Dbos;
 use crate::table::Table;
+use crate::updates;
 use crate::{OPERATIONS, ROUNDS, SIZE, median};
 
 fn template(nodes: usize, chained: bool) -> String {
     let mut text =
-        String::from("name: main\ntitle: No-op nodes\ndescription: Nodes that do nothing.\nrequirements: {}\nnodes:\n");
+        String::from("name: main\ntitle: No-op nodes\ndescription: Nodes that do nothing.\nrequirements:\n  host: {resource_type: compute.node, count: {min: 1, max: 1}, claim: read}\nnodes:\n");
     for node in 0..nodes {
         let needs = if chained && node > 0 {
             format!("    needs: [n{}]\n", node - 1)
@@ -25,7 +26,7 @@ fn template(nodes: usize, chained: bool) -> String {
         };
         let _ = write!(
             text,
-            "  - id: n{node}\n    title: Nothing\n    kind: job\n{needs}    job:\n      type: verification\n      parameters:\n        checks:\n          - \
+            "  - id: n{node}\n    title: Nothing\n    kind: job\n{needs}    job:\n      type: verification\n      targets: host\n      parameters:\n        checks:\n          - \
              {{name: same, type: value_check, capability: bench.noop, value: 1, equals: 1}}\n      output: {{evidence: [same]}}\n      timeout_seconds: 60\n      idempotent: true\n"
         );
     }
@@ -89,6 +90,7 @@ pub async fn run(deployment: &Deployment, table: &mut Table) {
     for (name, nodes, chained) in [("chain", SIZE, true), ("fan-out", SIZE, false), ("one", 1, false)] {
         publish(deployment, name, nodes, chained).await;
     }
+    updates::resource(deployment, 0).await;
     let counter = Counter::connect(&deployment.database).await;
     counter.run("CREATE DATABASE peer").await;
     let mut dbos = Dbos::start(&counter.url.replace("/postgres?", "/peer?"));

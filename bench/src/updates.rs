@@ -18,7 +18,8 @@ use crate::{ROUNDS, median};
 const CLIENTS: usize = 16;
 const ROUND: Duration = Duration::from_secs(3);
 
-async fn resource(deployment: &Deployment, index: usize) -> (ResourceId, i64) {
+/// A resource that can be updated, and its version.
+pub async fn resource(deployment: &Deployment, index: usize) -> (ResourceId, i64) {
     let id: ResourceId = format!("node/bench-{index}").parse().expect("an id");
     let apply = ApplyResource {
         resource_type: "compute.node".parse().expect("a name"),

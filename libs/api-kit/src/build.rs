@@ -115,7 +115,10 @@ impl ApiBuilder {
         openapi::complete(&mut document, &self.table, self.body_limit);
         // The document's own path is not in the document.
         self.table.add(Rule::public("GET", "/openapi.json"));
-        let text = document.to_pretty_json().map_err(BuildError::Document)?;
+        // By way of a value, whose keys are sorted: the document's own maps have no order of their own.
+        let text = serde_json::to_value(&document)
+            .and_then(|value| serde_json::to_string_pretty(&value))
+            .map_err(BuildError::Document)?;
         let gate = Arc::new(Gate {
             table: self.table,
             trust,

@@ -43,6 +43,8 @@ pub enum SqlState {
     LockNotAvailable,
     /// 42501, among them a row that row-level security refused.
     InsufficientPrivilege,
+    /// 57P01, 57P02, 57P03 or class 08: the server ends, starts, or lost the connection.
+    ConnectionLost,
     /// Any other.
     Other,
 }
@@ -57,6 +59,8 @@ impl SqlState {
             "57014" => Self::QueryCanceled,
             "55P03" => Self::LockNotAvailable,
             "42501" => Self::InsufficientPrivilege,
+            "57P01" | "57P02" | "57P03" => Self::ConnectionLost,
+            code if code.starts_with("08") => Self::ConnectionLost,
             _ => Self::Other,
         }
     }
@@ -103,7 +107,10 @@ impl DatabaseError {
             Self::Unavailable(_) => true,
             Self::Postgres(error) if error.is_closed() => true,
             Self::Sqlx(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut) => true,
-            other => matches!(other.sql_state(), Some(SqlState::Serialization)),
+            other => matches!(
+                other.sql_state(),
+                Some(SqlState::Serialization | SqlState::ConnectionLost)
+            ),
         }
     }
 }
