@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use contracts::JobSpec;
 use execution_plane_api::{Lease, LeasedContent};
-use execution_plane_runner::{Config, Deps, RunnerError};
+use execution_plane_runner::{Config, Deps};
 use identity::BearerToken;
 use isolation_bubblewrap::{Bubblewrap, BubblewrapConfig};
 use kernel::Sha256Digest;
@@ -24,7 +24,7 @@ pub struct Runner {
     pub secrets: AgeSecretStore,
     pub shutdown: CancellationToken,
     pub directory: tempfile::TempDir,
-    task: Option<JoinHandle<Result<(), RunnerError>>>,
+    task: Option<JoinHandle<()>>,
 }
 
 /// Where ansible-core is: by `PLATFORM_ANSIBLE_DIR`, in the set-up's cache, or in PATH.
@@ -91,16 +91,15 @@ impl Runner {
         let mut config = config(&self.plane, self.directory.path());
         adjust(&mut config);
         let deps = deps(&self.secrets).await;
-        self.task = Some(tokio::spawn(execution_plane_runner::run(
-            config,
-            deps,
-            self.shutdown.clone(),
-        )));
+        let running = execution_plane_runner::run(config, deps, self.shutdown.clone());
+        self.task = Some(tokio::spawn(async move {
+            running.await.expect("the runner goes on until it is told to end")
+        }));
     }
 
-    pub async fn end(&mut self) -> Result<(), RunnerError> {
+    pub async fn end(&mut self) {
         self.shutdown.cancel();
-        self.task.take().unwrap().await.unwrap()
+        self.task.take().unwrap().await.unwrap();
     }
 
     /// The attempts whose directories are still there.
