@@ -10,8 +10,8 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 
 /// A line of a secret shorter than this is not a form of its own: `}` must stay readable.
 const SHORTEST_LINE: usize = 8;
-/// How often JSON may stand as a string in other JSON.
-const JSON_DEPTH: usize = 3;
+/// How often a text may stand as a literal in another literal: JSON in JSON in a Python repr.
+const NESTING: usize = 3;
 /// Forms longer than this are cut into pieces, which bounds how far a masker must look ahead.
 pub(crate) const LONGEST_FORM: usize = 1024;
 
@@ -46,15 +46,20 @@ fn plain_and_escaped(value: &[u8], forms: &mut BTreeSet<Vec<u8>>) {
     forms.insert(percent(value, b"-._~/", true, false));
     forms.insert(percent(value, b"-._*", true, true));
     let Ok(text) = std::str::from_utf8(value) else { return };
-    let mut nested = vec![text.to_owned()];
-    for _ in 0..JSON_DEPTH {
-        nested = nested.iter().flat_map(|text| [json(text), json_ascii(text)]).collect();
+    // Texts that need no escaping stay one text, so the set stays small where it can.
+    let mut nested = BTreeSet::from([
+        text.to_owned(),
+        text.replace('\'', "'\\''"),
+        text.replace('\'', "'\"'\"'"),
+        backslashed(text),
+    ]);
+    forms.extend(nested.iter().map(|text| text.clone().into_bytes()));
+    for _ in 0..NESTING {
+        let literals = |text: &String| [json(text), json_ascii(text), python(text, true), python(text, false)];
+        nested = nested.iter().flat_map(literals).collect();
         forms.extend(nested.iter().map(|text| text.replace('/', "\\/").into_bytes()));
         forms.extend(nested.iter().map(|text| text.clone().into_bytes()));
     }
-    forms.insert(text.replace('\'', "'\\''").into_bytes());
-    forms.insert(text.replace('\'', "'\"'\"'").into_bytes());
-    forms.insert(backslashed(text).into_bytes());
     let xml = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     forms.insert(xml.replace('"', "&quot;").replace('\'', "&apos;").into_bytes());
     forms.insert(xml.replace('"', "&quot;").replace('\'', "&#39;").into_bytes());
@@ -130,6 +135,23 @@ fn json_ascii(text: &str) -> String {
             for unit in c.encode_utf16(&mut units) {
                 out.push_str(&format!("\\u{unit:04x}"));
             }
+        }
+    }
+    out
+}
+
+/// As Python shows bytes; the quote is only escaped when both kinds of quotes are in the text.
+fn python(text: &str, escape_quote: bool) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'\\' => out.push_str("\\\\"),
+            b'\n' => out.push_str("\\n"),
+            b'\r' => out.push_str("\\r"),
+            b'\t' => out.push_str("\\t"),
+            b'\'' if escape_quote => out.push_str("\\'"),
+            b' '..=b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("\\x{byte:02x}")),
         }
     }
     out
