@@ -124,26 +124,21 @@ impl Secrets {
             .map(|item| item.value.clone())
     }
 
-    /// Private keys for logging in to targets: those given to the agent; else the file called
-    /// `ssh_key`; else the only secret there is.
+    /// Private keys that are given to an agent, and to nobody else.
+    pub(crate) fn agent_keys(&self) -> Vec<SecretValue> {
+        self.values(|item| item.delivery == SecretDelivery::Agent)
+    }
+
+    /// Private keys in files, for logging in to targets: the one called `ssh_key`; else the only secret
+    /// there is.
     pub(crate) fn login_keys(&self) -> Vec<SecretValue> {
-        let by = |wanted: &dyn Fn(&Resolved) -> bool| -> Vec<SecretValue> {
-            self.items
-                .iter()
-                .filter(|item| wanted(item))
-                .map(|item| item.value.clone())
-                .collect()
-        };
-        let agents = by(&|item| item.delivery == SecretDelivery::Agent);
-        if !agents.is_empty() {
-            return agents;
-        }
-        let named = by(&|item| item.name == LOGIN_KEY);
-        if named.is_empty() && self.items.len() == 1 {
-            by(&|item| item.delivery == SecretDelivery::File)
-        } else {
-            named
-        }
+        let only = self.items.len() == 1;
+        self.values(|item| item.delivery == SecretDelivery::File && (only || item.name == LOGIN_KEY))
+    }
+
+    fn values(&self, wanted: impl Fn(&Resolved) -> bool) -> Vec<SecretValue> {
+        let chosen = self.items.iter().filter(|item| wanted(item));
+        chosen.map(|item| item.value.clone()).collect()
     }
 }
 
@@ -287,11 +282,12 @@ mod tests {
         let secrets = Secrets::resolve(&two, &Fixed("long-enough-value"), &[]).await.unwrap();
         assert_eq!(
             (
+                secrets.agent_keys().len(),
                 secrets.login_keys().len(),
                 secrets.files().len(),
                 secrets.environment().len()
             ),
-            (1, 0, 1)
+            (1, 0, 0, 1)
         );
         let bad = spec(json!([{"secret_ref": "vault://ssh/a", "name": "../x"}]));
         assert!(Secrets::resolve(&bad, &Fixed("long-enough-value"), &[]).await.is_err());

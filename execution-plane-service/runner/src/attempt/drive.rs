@@ -151,7 +151,10 @@ async fn work(
     let all_checks = parameters.checks().to_vec();
     let contract = &context.spec.output_contract;
     let job = jobs::of(parameters);
-    let mut end = job.run(context).await;
+    let mut end = match context.start_agent().await {
+        Ok(()) => job.run(context).await,
+        Err(error) => WorkEnd::failed(ExitCategory::InfrastructureError, -1, error.to_string()),
+    };
     let mut findings = Vec::new();
     let worth_checking = end.status == ExecutionStatus::Succeeded || (end.ran_through && !contract.evidence.is_empty());
     if context.stop.cause().is_none() && worth_checking {

@@ -109,6 +109,9 @@ async fn sweep(runner: &Runner, saved: &SavedLease, output: &OutputSink) -> Remo
     {
         context.touch(&target.resource_id);
     }
+    if let Err(error) = context.start_agent().await {
+        return doubt(error.to_string());
+    }
     jobs::of(parameters).sweep(&context).await
 }
 

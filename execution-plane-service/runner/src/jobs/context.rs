@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use crate::config::Config;
 use crate::output::OutputSink;
 use crate::secrets::Secrets;
+use crate::ssh::agent::Agent;
 use crate::stop::Stop;
 
 /// Programs and settings of this runner.
@@ -25,6 +26,7 @@ pub(crate) struct Tools {
     pub(crate) parallel_targets: u16,
     pub(crate) readable_logs: Vec<PathBuf>,
     pub(crate) runtime: PathBuf,
+    pub(crate) artifact_limit: usize,
     pub(crate) http: reqwest::Client,
 }
 
@@ -41,6 +43,10 @@ impl Tools {
             parallel_targets: config.parallel_targets,
             readable_logs: config.readable_logs.clone(),
             runtime: config.runtime_directory.clone(),
+            // One byte more tells a file that is too large from one that just fits.
+            artifact_limit: usize::try_from(config.artifact_limit_bytes)
+                .unwrap_or(usize::MAX)
+                .saturating_add(1),
             http,
         })
     }
@@ -96,6 +102,7 @@ pub(crate) struct JobContext {
     commands: AtomicU32,
     scratch: OnceLock<Scratch>,
     touched: Mutex<BTreeSet<ResourceId>>,
+    agent: OnceLock<Agent>,
 }
 
 /// One command to be: its id, and the directory it will see as its own.
@@ -131,12 +138,22 @@ impl JobContext {
             commands: AtomicU32::new(0),
             scratch: OnceLock::new(),
             touched: Mutex::default(),
+            agent: OnceLock::new(),
         }
     }
 
     /// The value of `PLATFORM_ATTEMPT` in everything that the attempt starts, here and on targets.
     pub(crate) fn mark(&self) -> String {
         self.spec.attempt_id.to_string()
+    }
+
+    /// The agent lives as long as the attempt.
+    pub(crate) fn keep_agent(&self, agent: Agent) {
+        drop(self.agent.set(agent));
+    }
+
+    pub(crate) fn agent_socket(&self) -> Option<&Path> {
+        self.agent.get().map(|agent| agent.socket.as_path())
     }
 
     /// Something of the attempt was, or may have been, started on that target.

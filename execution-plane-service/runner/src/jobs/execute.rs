@@ -94,7 +94,9 @@ impl JobContext {
         let command = self.command(slot, execution, stdin.is_some());
         failpoints::hit("runner.spawn.before");
         let mut running = self.isolation.start(command).await?;
-        self.begun.now();
+        if of_the_job {
+            self.begun.now();
+        }
         failpoints::hit("runner.spawn.after");
         if let (Some(bytes), Some(mut pipe)) = (stdin, running.take_stdin()) {
             // A command that does not read its input closes the pipe; that is its right.
@@ -108,6 +110,17 @@ impl JobContext {
         executed.stderr = stderr.await.unwrap_or_default();
         failpoints::hit("runner.job.ended");
         Ok(executed)
+    }
+
+    /// Starts a helper of the attempt, which is no part of the job: it begins nothing and carries no mark.
+    pub(crate) async fn launch(
+        &self,
+        slot: Slot,
+        mut execution: Execution,
+    ) -> Result<Box<dyn Running>, IsolationError> {
+        execution.of_the_job = false;
+        execution.network = Network::None;
+        self.isolation.start(self.command(slot, execution, false)).await
     }
 
     fn command(&self, slot: Slot, execution: Execution, stdin: bool) -> SandboxCommand {

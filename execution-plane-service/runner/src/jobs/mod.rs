@@ -10,6 +10,7 @@ pub(crate) mod context;
 pub(crate) mod execute;
 mod probes;
 pub(crate) mod ssh;
+mod ssh_artifacts;
 pub(crate) mod verification;
 
 use async_trait::async_trait;

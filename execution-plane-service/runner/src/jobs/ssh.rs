@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::context::JobContext;
 use super::execute::Shown;
-use super::{Job, WorkEnd};
+use super::{Job, WorkEnd, ssh_artifacts};
 use crate::attempt::told;
 use crate::ssh::client::{Remote, RemoteOutcome};
 use crate::ssh::log::RemoteEnd;
@@ -220,6 +220,10 @@ impl Job for Ssh {
                 context.secrets.masks().mask_text(&end.message)
             ));
         }
-        summary(&ends)
+        let work = summary(&ends);
+        if context.spec.output_contract.artifacts.is_empty() || context.stop.cause().is_some() {
+            return work;
+        }
+        ssh_artifacts::fetch(context, &access, work).await
     }
 }

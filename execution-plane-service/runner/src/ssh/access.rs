@@ -65,8 +65,9 @@ impl Access {
         })
     }
 
-    /// Configuration, known hosts and private keys, for a command whose directory is `work`.
-    pub(crate) fn files(&self, work: &Path, keys: &[SecretValue]) -> Vec<JobFile> {
+    /// Configuration, known hosts and private keys, for a command whose directory is `work`. Keys of the
+    /// agent behind `agent` are used too.
+    pub(crate) fn files(&self, work: &Path, keys: &[SecretValue], agent: Option<&Path>) -> Vec<JobFile> {
         let plain = |name: &str, text: String| JobFile {
             path: format!("{DIRECTORY}/{name}"),
             content: FileContent::Plain(text.into_bytes()),
@@ -78,7 +79,7 @@ impl Access {
             mode: 0o400,
         };
         let mut files = vec![
-            plain("config", self.configuration(work, keys.len())),
+            plain("config", self.configuration(work, keys.len(), agent)),
             plain("known_hosts", self.known_hosts()),
         ];
         files.extend(keys.iter().enumerate().map(key));
@@ -96,7 +97,7 @@ impl Access {
         self.hosts.iter().map(lines).collect()
     }
 
-    fn configuration(&self, work: &Path, keys: usize) -> String {
+    fn configuration(&self, work: &Path, keys: usize, agent: Option<&Path>) -> String {
         let directory = work.join(DIRECTORY);
         let directory = directory.display();
         let mut text = String::new();
@@ -115,6 +116,12 @@ impl Access {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "  IdentityFile {directory}/key-{index}");
         }
+        match agent {
+            Some(socket) => {
+                let _ = writeln!(text, "  IdentityAgent {}\n  IdentitiesOnly no", socket.display());
+            }
+            None => text.push_str("  IdentityAgent none\n  IdentitiesOnly yes\n"),
+        }
         let _ = write!(text, "  UserKnownHostsFile {directory}/known_hosts\n{COMMON}");
         text
     }
@@ -131,7 +138,6 @@ const COMMON: &str = "\
   PasswordAuthentication no
   KbdInteractiveAuthentication no
   GSSAPIAuthentication no
-  IdentitiesOnly yes
   ForwardAgent no
   ForwardX11 no
   PermitLocalCommand no
@@ -147,7 +153,7 @@ pub(crate) fn configuration_path(work: &Path) -> std::path::PathBuf {
 }
 
 /// OpenSSH refuses a key whose last line does not end.
-fn with_newline(value: &SecretValue) -> SecretValue {
+pub(crate) fn with_newline(value: &SecretValue) -> SecretValue {
     if value.expose().ends_with(b"\n") {
         return value.clone();
     }

@@ -54,7 +54,7 @@ impl JobContext {
         let mut execution = Execution::new(argv);
         let own = access.only(remote.target);
         execution.files = own
-            .map(|own| own.files(&slot.work, &self.secrets.login_keys()))
+            .map(|own| own.files(&slot.work, &self.secrets.login_keys(), self.agent_socket()))
             .unwrap_or_default();
         execution.mounts.push(Mount::writable(scratch));
         execution.stdin = remote.stdin;

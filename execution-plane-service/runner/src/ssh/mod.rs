@@ -9,6 +9,7 @@
 //! `env -u PLATFORM_ATTEMPT setsid PROGRAM ... &`, or a service manager starts it.
 
 pub(crate) mod access;
+pub(crate) mod agent;
 pub(crate) mod client;
 pub(crate) mod log;
 pub(crate) mod quote;

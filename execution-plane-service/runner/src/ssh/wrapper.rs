@@ -29,12 +29,14 @@ pub(crate) fn prelude(mark: &str) -> String {
     format!(
         "T={directory}\n\
          if [ -e \"$T/ended\" ]; then echo 'this attempt was ended before this command began' >&2; exit 254; fi\n\
-         if (umask 077; mkdir -p \"$T\") 2>/dev/null && [ -O \"$T\" ] && [ -w \"$T\" ]; then TMPDIR=$T; export TMPDIR; fi\n"
+         if (umask 077; mkdir -p \"$T\") 2>/dev/null && [ -O \"$T\" ] && [ -w \"$T\" ]; then TMPDIR=$T; export TMPDIR; \
+         mkdir -p \"$T/artifacts\"; PLATFORM_ARTIFACTS=$T/artifacts; export PLATFORM_ARTIFACTS; fi\n"
     )
 }
 
-/// Leaves nothing behind, but for a tombstone.
-const FAREWELL: &str = "[ -e \"$T/ended\" ] || rm -rf \"$T\"\nexit $rc\n";
+/// Leaves nothing behind, but for a tombstone, and for artifacts when somebody fetches them.
+const FAREWELL: &str =
+    "[ -e \"$T/ended\" ] || [ -n \"$(ls -A \"$T/artifacts\" 2>/dev/null)\" ] || rm -rf \"$T\"\nexit $rc\n";
 
 /// Commands in order. The first that fails decides (and ends the list when told so), or the last
 /// one's code counts, said by the author on purpose.
@@ -79,6 +81,17 @@ pub(crate) fn receive_script(mark: &str) -> String {
 /// Runs the script that was received, with the wrapper's own arguments.
 pub(crate) fn run_script(mark: &str) -> String {
     format!("{}\"$T/script\" \"$@\"\nrc=$?\n{FAREWELL}", prelude(mark))
+}
+
+/// Gives the artifact `name`, when it is a plain file.
+pub(crate) fn give_artifact(mark: &str, name: &str) -> String {
+    let (directory, name) = (directory(mark), quote::word(name));
+    format!("f={directory}/artifacts/{name}\n[ -f \"$f\" ] && [ ! -L \"$f\" ] || exit 3\ncat -- \"$f\"\n")
+}
+
+/// Removes the attempt's directory once its artifacts were fetched.
+pub(crate) fn clear_away(mark: &str) -> String {
+    format!("T={0}\n[ -e \"$T/ended\" ] || rm -rf \"$T\"\n", directory(mark))
 }
 
 /// The script's text with an interpreter in its first line.

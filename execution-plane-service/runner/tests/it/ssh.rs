@@ -4,7 +4,7 @@ use contracts::{ExecutionStatus, ExitCategory, JobStarted};
 use serde_json::json;
 
 use crate::harness::{Job, Runner, outputs};
-use crate::sshd::Sshd;
+use crate::sshd::{Sshd, running};
 
 async fn with_target() -> (Runner, Sshd) {
     let (runner, sshd) = (Runner::start().await, Sshd::start());
@@ -152,4 +152,73 @@ async fn the_evidence_of_a_job_decides_against_its_exit_code() {
     std::fs::remove_file(&marker).unwrap();
     let result = runner.plane.result(runner.submit(job())).await;
     assert_eq!(result.status, ExecutionStatus::Failed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_given_to_the_agent_logs_in_and_is_in_no_file() {
+    let (runner, sshd) = with_target().await;
+    let check =
+        json!({"name": "ok", "capability": "web.http", "type": "command_check", "target": "*", "command": "true"});
+    let job = Job::new("ssh", json!({"commands": ["echo in"], "checks": [check]})).on(vec![sshd.target("web-1")]);
+    let secrets = json!([{"secret_ref": crate::harness::LOGIN_KEY, "as": "agent"}]);
+    let id = runner.submit(job.with("/inputs/secrets", secrets));
+    let result = runner.plane.result(id).await;
+    assert_eq!(
+        result.status,
+        ExecutionStatus::Succeeded,
+        "{}",
+        result.exit_summary.message
+    );
+    assert!(runner.plane.output(id).contains("in\n"));
+    assert!(
+        running(&format!("attempt-{id}/agent")).is_empty(),
+        "the agent ends with the attempt"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_artifact_is_fetched_from_the_target_and_must_have_one_origin() {
+    let (runner, sshd) = with_target().await;
+    let job = |targets, command: &str| {
+        Job::new("ssh", json!({"commands": [command]}))
+            .on(targets)
+            .with("/output_contract/artifacts", json!(["report"]))
+    };
+    let id = runner.submit(job(
+        vec![sshd.target("web-1")],
+        "printf 'fine\\0' >$PLATFORM_ARTIFACTS/report",
+    ));
+    let result = runner.plane.result(id).await;
+    assert_eq!(
+        result.status,
+        ExecutionStatus::Succeeded,
+        "{}",
+        result.exit_summary.message
+    );
+    assert_eq!(runner.plane.state().attempts[&id].artifacts["report"], b"fine\0");
+    assert!(
+        !std::path::Path::new(&format!("/tmp/.platform-{id}")).exists(),
+        "nothing is left on the target"
+    );
+    for (command, said) in [
+        ("true", "declared and not produced"),
+        (
+            "ln -s /etc/hostname $PLATFORM_ARTIFACTS/report",
+            "declared and not produced",
+        ),
+    ] {
+        let result = runner
+            .plane
+            .result(runner.submit(job(vec![sshd.target("web-1")], command)))
+            .await;
+        assert_eq!(
+            (result.status, result.exit_summary.category),
+            (ExecutionStatus::Failed, ExitCategory::ValidationError)
+        );
+        assert!(
+            result.exit_summary.message.contains(said),
+            "{}",
+            result.exit_summary.message
+        );
+    }
 }

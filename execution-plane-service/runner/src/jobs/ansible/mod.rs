@@ -61,7 +61,7 @@ impl Ansible {
             content: FileContent::Plain(text.into_bytes()),
             mode: 0o400,
         };
-        execution.files = access.files(work, &context.secrets.login_keys());
+        execution.files = access.files(work, &context.secrets.login_keys(), context.agent_socket());
         execution.files.extend(context.secrets.files());
         execution.files.extend([
             plain("ansible/ansible.cfg", inventory::configuration(work)),
@@ -83,6 +83,10 @@ impl Ansible {
         ]
         .into();
         execution.environment.extend(context.secrets.environment());
+        if let (Some(socket), Ok(scratch)) = (context.agent_socket(), context.scratch()) {
+            execution.environment.insert("SSH_AUTH_SOCK".into(), socket.into());
+            execution.mounts.push(Mount::writable(scratch));
+        }
         execution.mounts.push(Mount::read_only(content));
         execution.mounts.push(Mount::writable(&context.places.artifacts));
         if let Some(inputs) = &context.places.inputs {
