@@ -358,6 +358,42 @@ fn a_job_that_may_have_started_and_is_not_idempotent_is_never_retried_blindly() 
     );
 }
 
+#[test]
+fn an_infrastructure_error_is_an_unknown_outcome_only_where_nobody_saw_whether_the_job_started() {
+    use contracts::ExitCategory::{InfrastructureError, Unknown};
+    for (category, started, expected) in [
+        (InfrastructureError, JobStarted::Unknown, NodeState::Unresolved),
+        (InfrastructureError, JobStarted::Yes, NodeState::Failed),
+        (InfrastructureError, JobStarted::No, NodeState::Failed),
+        (Unknown, JobStarted::Unknown, NodeState::Failed),
+    ] {
+        let mut world = World::new(plan(1).job("work", &[]).index());
+        world.begin();
+        let mut result = world.result("work", &End::Failure);
+        result.exit_summary.category = category;
+        result.job_started = Some(started);
+        world.tell(&[Input::AttemptResult(Box::new(result))]);
+        assert_eq!(world.node_state("work"), expected, "{category:?} {started:?}");
+    }
+}
+
+#[test]
+fn whether_a_job_started_is_told_by_its_start_when_nothing_else_tells() {
+    for (began, expected) in [(true, NodeState::Unresolved), (false, NodeState::Unresolved)] {
+        let mut world = World::new(plan(1).job("work", &[]).index());
+        world.begin();
+        let mut result = world.result("work", &End::Lost(JobStarted::Yes));
+        result.job_started = None;
+        result.started_at = began.then_some(world.now);
+        world.tell(&[Input::AttemptResult(Box::new(result))]);
+        assert_eq!(
+            world.node_state("work"),
+            expected,
+            "not known to have stayed out of the world"
+        );
+    }
+}
+
 fn unresolved() -> World {
     let plans = plan(1)
         .job("work", &[])

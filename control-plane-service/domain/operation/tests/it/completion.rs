@@ -176,6 +176,44 @@ fn a_fan_out_with_an_item_that_was_not_run_after_a_failure_is_no_success() {
 }
 
 #[test]
+fn items_that_were_not_needed_or_were_skipped_by_an_operator_take_nothing_from_a_fan_outs_success() {
+    let plans = plan(3)
+        .fan_out("check", 3, &[], None, None)
+        .fan_out("work", 3, &[], None, Some("check"))
+        .items_with("work", |node| node.skipped = node.id == "work[web-3]")
+        .job("after", &["work"]);
+    let mut world = World::new(plans.index());
+    world.begin();
+    let skip = control_plane_operation::CommandKind::Skip {
+        node: "work[web-1]".into(),
+    };
+    world.accept(skip);
+    for host in 1..=3 {
+        world.succeed(&format!("check[web-{host}]"));
+    }
+    world.succeed("work[web-2]");
+    assert_eq!(world.node_state("work"), NodeState::Succeeded);
+    assert!(world.node_state("after").is_live());
+}
+
+#[test]
+fn what_is_skipped_only_because_of_a_harmless_skip_is_harmless_itself() {
+    let plans = plan(2)
+        .fan_out("check", 2, &[], None, None)
+        .items_with("check", |node| node.skipped = node.id == "check[web-1]")
+        .fan_out("work", 2, &[], None, Some("check"))
+        .job("after", &["work"]);
+    let mut world = World::new(plans.index());
+    world.begin();
+    world.succeed("check[web-2]");
+    world.succeed("work[web-2]");
+    assert_eq!(world.node("work[web-1]").reason, Some(NodeReason::NeedsNotMet));
+    assert_eq!(world.node_state("work"), NodeState::Succeeded);
+    world.succeed("after");
+    assert_eq!(world.status(), OperationStatus::Succeeded);
+}
+
+#[test]
 fn of_several_ends_of_items_the_fan_out_tells_the_worst() {
     for (ends, expected) in [
         ([End::Success, End::Success], Some(Accept::Succeeded)),
