@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use e2e::{Deployment, Options, Role, World, one_host};
@@ -11,9 +12,9 @@ use crate::stories::{PATIENCE, Story, Teller, endless};
 const ARM: &str = "PLATFORM_FAILPOINT";
 const LOG: &str = "PLATFORM_FAILPOINT_LOG";
 
-async fn stage() -> (Deployment, World, Teller) {
+async fn stage() -> (Deployment, Arc<World>, Teller) {
     let deployment = Deployment::start(&Options::default()).await;
-    let world = World::start(&deployment, 1).await;
+    let world = Arc::new(World::start(&deployment, 1).await);
     let teller = Teller::of(&deployment);
     teller.publish(&one_host()).await;
     teller.publish(&endless()).await;
@@ -40,7 +41,12 @@ async fn restart_all(deployment: &mut Deployment, variables: &[(&str, &str)]) {
 }
 
 /// Every declared place, with the story that reaches it.
-async fn reached(deployment: &mut Deployment, teller: &Teller, log: &PathBuf) -> BTreeMap<String, Story> {
+async fn reached(
+    deployment: &mut Deployment,
+    world: &World,
+    teller: &Teller,
+    log: &PathBuf,
+) -> BTreeMap<String, Story> {
     let mut places = BTreeMap::new();
     for (index, story) in Story::ALL.into_iter().enumerate() {
         std::fs::write(log, "").expect("own file");
@@ -49,7 +55,7 @@ async fn reached(deployment: &mut Deployment, teller: &Teller, log: &PathBuf) ->
             &[(ARM, "trace"), (LOG, log.to_str().expect("a plain path"))],
         )
         .await;
-        let operation = teller.tell(story, &format!("trace-{index}")).await;
+        let operation = teller.tell(story, &format!("trace-{index}"), world).await;
         teller.end(operation.summary.id).await;
         // What follows the end (acknowledgements, the feed, the projection) belongs to the story.
         teller.catalog_is_whole().await;
@@ -83,7 +89,7 @@ async fn killed_at_every_named_place_nothing_is_lost_and_nothing_runs_twice() {
         .collect();
     assert!(declared.len() > 20, "the registry is there: {declared:?}");
     let log = deployment.path().join("failpoints.log");
-    let places = reached(&mut deployment, &teller, &log).await;
+    let places = reached(&mut deployment, &world, &teller, &log).await;
     let missing: Vec<&String> = declared.iter().filter(|name| !places.contains_key(*name)).collect();
     assert!(missing.is_empty(), "no story reaches {missing:?}");
 
@@ -97,8 +103,8 @@ async fn killed_at_every_named_place_nothing_is_lost_and_nothing_runs_twice() {
         deployment.launch(role, &[(ARM, name), (LOG, log.to_str().expect("a plain path"))]);
         let mark = format!("k{index}");
         let telling = {
-            let (teller, story, mark) = (teller.clone(), *story, mark.clone());
-            tokio::spawn(async move { teller.tell(story, &mark).await })
+            let (teller, story, mark, world) = (teller.clone(), *story, mark.clone(), world.clone());
+            tokio::spawn(async move { teller.tell(story, &mark, &world).await })
         };
         let deadline = Instant::now() + PATIENCE;
         while !was_hit(&log, name) {
@@ -129,8 +135,8 @@ async fn killing_postgresql_under_a_running_operation_loses_nothing() {
     for index in 0..4_u64 {
         let mark = format!("p{index}");
         let telling = {
-            let (teller, mark) = (teller.clone(), mark.clone());
-            tokio::spawn(async move { teller.tell(Story::Straight, &mark).await })
+            let (teller, mark, world) = (teller.clone(), mark.clone(), world.clone());
+            tokio::spawn(async move { teller.tell(Story::Straight, &mark, &world).await })
         };
         // At different moments of the story.
         tokio::time::sleep(Duration::from_millis(150 + 250 * index)).await;

@@ -126,7 +126,7 @@ impl Teller {
     }
 
     /// Tells a story to its end and gives the operation as it then stands.
-    pub async fn tell(&self, story: Story, mark: &str) -> Operation {
+    pub async fn tell(&self, story: Story, mark: &str, world: &World) -> Operation {
         match story {
             Story::Straight => {
                 let definition = ApplyCapabilityDefinition {
@@ -145,7 +145,7 @@ impl Teller {
             }
             Story::Cancelled => {
                 let id = self.start("endless", mark).await;
-                self.running(id).await;
+                self.running(id, mark, world).await;
                 let request = InterventionRequest {
                     intervention: Intervention::Cancel,
                     reason: "enough".into(),
@@ -186,16 +186,13 @@ impl Teller {
         answered("apply", || self.catalog.apply_resource(&id, &apply, None)).await;
     }
 
-    async fn running(&self, id: OperationId) {
+    /// Waits until the job runs on the host, or will never run there.
+    async fn running(&self, id: OperationId, mark: &str, world: &World) {
         let deadline = Instant::now() + PATIENCE;
-        loop {
-            let runs = answered("node runs", || async {
-                self.control.node_runs(id, &ListNodeRunsQuery::default()).await
-            })
-            .await;
+        while world.lines(0, mark) == 0 {
             let operation = answered("operation", || self.control.operation(id)).await;
-            let there = |state| matches!(state, NodeRunState::Running | NodeRunState::Unresolved);
-            if runs.items.iter().any(|run| there(run.state)) || operation.summary.state.is_end() {
+            let state = operation.summary.state;
+            if state.is_end() || state == OperationState::Unresolved {
                 return;
             }
             assert!(Instant::now() < deadline, "operation {id} does not run: {operation:#?}");
