@@ -139,3 +139,33 @@ fn an_updates_changes_may_be_deferred() {
         "no health is called first"
     );
 }
+
+#[test]
+fn an_expression_sees_evidence_artifacts_exit_and_reason_of_what_came_before() {
+    for (condition, expected) in [
+        ("first.evidence.up==\"passed\"", NodeState::Dispatched),
+        ("first.artifacts.report.type==\"install_report\"", NodeState::Dispatched),
+        (
+            "first.artifacts.report.uri==\"s3://artifacts/first/report\"",
+            NodeState::Dispatched,
+        ),
+        ("first.exit.code==0", NodeState::Dispatched),
+        ("skipped.reason==\"condition\"", NodeState::Dispatched),
+        ("first.evidence.up==\"failed\"", NodeState::Skipped),
+    ] {
+        let plans = plan(0)
+            .job("first", &[])
+            .job_with(|job| {
+                job.output_contract.evidence = vec!["up".into()];
+                job.output_contract.artifacts = vec!["report".into()];
+            })
+            .job("skipped", &[])
+            .with(|node| node.skipped = true)
+            .job("second", &["first", "skipped:skipped"])
+            .with(|node| node.when = Some(condition.into()));
+        let mut world = World::new(plans.index());
+        world.begin();
+        world.succeed("first");
+        assert_eq!(world.node_state("second"), expected, "{condition}");
+    }
+}
