@@ -1,14 +1,19 @@
 //! The one place that writes to standard output and error.
+//!
+//! Invariant: a reader that went away (`platform get resources | head`) is no fault. What cannot be
+//! written is dropped; commands that stay ask [`Printer::is_heard`] whether anyone still reads.
 
-#![allow(clippy::print_stdout, clippy::print_stderr)]
-
-use std::io::Write as _;
+use std::io::{ErrorKind, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
 use crate::args::Output;
 use crate::error::CliError;
 use crate::render::Table;
+
+/// Set when the reader of standard output has gone.
+static GONE: AtomicBool = AtomicBool::new(false);
 
 /// Prints for people or for programs.
 #[derive(Debug, Clone, Copy)]
@@ -28,9 +33,9 @@ impl Printer {
     /// A value: as JSON for programs, else as `text` gives it.
     pub fn value<T: Serialize>(self, value: &T, text: impl FnOnce() -> String) {
         if self.is_json() {
-            println!("{}", serde_json::to_string_pretty(value).unwrap_or_default());
+            line(&serde_json::to_string_pretty(value).unwrap_or_default());
         } else {
-            println!("{}", text());
+            line(&text());
         }
     }
 
@@ -49,38 +54,54 @@ impl Printer {
     /// A line for people; programs do not see it.
     pub fn say(self, text: impl AsRef<str>) {
         if !self.is_json() {
-            println!("{}", text.as_ref());
+            line(text.as_ref());
         }
     }
 
     /// A line of a stream: one JSON value a line for programs.
     pub fn event<T: Serialize>(self, value: &T, text: impl FnOnce() -> Option<String>) {
         if self.is_json() {
-            println!("{}", serde_json::to_string(value).unwrap_or_default());
+            line(&serde_json::to_string(value).unwrap_or_default());
         } else if let Some(text) = text() {
-            println!("{text}");
+            line(&text);
         }
-        let _ = std::io::stdout().flush();
     }
 
     /// Raw bytes of a job, as they are.
     pub fn raw(self, bytes: &[u8]) {
         let mut out = std::io::stdout().lock();
-        let _ = out.write_all(bytes);
-        let _ = out.flush();
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        remember(written);
     }
 
     /// Something beside the answer, on standard error.
     pub fn note(self, text: impl AsRef<str>) {
-        eprintln!("{}", text.as_ref());
+        let _ = writeln!(std::io::stderr().lock(), "{}", text.as_ref());
     }
 
     /// The error that ends the command: JSON on standard output for programs, text on standard error.
     pub fn error(self, error: &CliError) {
         if self.is_json() {
-            println!("{}", error.to_json());
+            line(&error.to_json().to_string());
         } else {
-            eprintln!("{error}");
+            self.note(error.to_string());
         }
+    }
+
+    /// Whether standard output still has a reader, as far as the last writing told.
+    pub fn is_heard(self) -> bool {
+        !GONE.load(Ordering::Relaxed)
+    }
+}
+
+fn line(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let written = writeln!(out, "{text}").and_then(|()| out.flush());
+    remember(written);
+}
+
+fn remember(written: std::io::Result<()>) {
+    if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+        GONE.store(true, Ordering::Relaxed);
     }
 }
