@@ -133,8 +133,9 @@ pub struct Database {
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// First of the three consecutive ports that the config files give the services; 0 takes free ones.
-    #[arg(long, default_value_t = 7300)]
-    pub port: u16,
+    /// Default: those that the data directory names already, else 7300.
+    #[arg(long)]
+    pub port: Option<u16>,
     /// Where `ansible-playbook` is, when it is not on the PATH.
     #[arg(long, value_name = "DIR", env = "PLATFORM_ANSIBLE_DIR")]
     pub ansible: Option<PathBuf>,
@@ -184,7 +185,7 @@ pub struct Get {
 
 #[derive(Debug, Args)]
 pub struct Describe {
-    /// resource, operation, plan, pack, attempt.
+    /// resource, operation, plan or attempt.
     pub kind: String,
     pub name: String,
 }
@@ -326,7 +327,10 @@ pub struct Resolve {
     /// What really happened.
     #[arg(long, value_enum)]
     pub outcome: Outcome,
-    /// A JSON file with a list of evidence; needed to settle it as succeeded.
+    /// A JSON file with a list of evidence; needed to settle it as succeeded. Each one is an object: id (a UUID),
+    /// type (command_check, api_check, metric_check, log_check or human_verification), capability, result
+    /// (passed, failed or inconclusive), source_ref (where it was seen, for people), observed_at (RFC 3339),
+    /// and, where known, name, resource_id, sha256.
     #[arg(long, value_name = "FILE")]
     pub evidence: Option<PathBuf>,
     #[arg(short = 'm', long)]
@@ -377,7 +381,7 @@ pub enum TokenCommand {
         /// viewer, operator, approver, admin; may be repeated.
         #[arg(long, required = true)]
         role: Vec<String>,
-        /// How long it holds, in hours.
+        /// How long it holds, in hours; at most 720.
         #[arg(long, default_value_t = 12)]
         hours: u32,
         #[arg(long)]

@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use contracts::Isolation;
 use database::{DatabaseUrl, RolePasswords};
-use identity::{PrivateKey, TrustStore, TrustedKey};
-use secrecy::{ExposeSecret as _, SecretString};
+use identity::{PrivateKey, TrustStore};
+use secrecy::ExposeSecret as _;
 
 use super::reader::{Faults, Reader};
+use super::runner::{RunnerSection, runner};
 use super::secret::resolve;
+use super::trust::trust;
 use crate::args::Service;
 use crate::error::CliError;
 
@@ -44,19 +45,6 @@ pub struct DatabaseSection {
     pub passwords: RolePasswords,
 }
 
-/// One runner.
-pub struct RunnerSection {
-    pub config: execution_plane_runner::Config,
-    pub enrolment_token: SecretString,
-    pub isolation: Vec<Isolation>,
-    pub secrets: SecretsSection,
-}
-
-/// Where a runner resolves secrets.
-pub struct SecretsSection {
-    pub age_file: Option<PathBuf>,
-}
-
 /// Reads `file` as the configuration of `role`: `resource-catalog`, `control-plane`, `execution-plane` or `runner`.
 ///
 /// # Errors
@@ -69,28 +57,53 @@ pub fn role_of(role: &str, file: &Path) -> Result<RoleFile, CliError> {
         CliError::usage(format!("the configuration {shown} is not TOML")).fault("", error.to_string().trim().to_owned())
     })?;
     let faults = Faults::default();
-    let reader = Reader::new(table, &faults);
-    let role = match role {
+    let read = of_table(role, table.clone(), &faults)?;
+    let unknown = faults.unknown();
+    if let Some(mut error) = faults.into_error(&shown) {
+        if let Some(other) = meant_for(role, &table, unknown) {
+            error.message = format!("the configuration {shown} is not usable as {role}: it looks like one of {other}");
+        }
+        return Err(error);
+    }
+    read.ok_or_else(|| CliError::usage(format!("the configuration {shown} is not usable")))
+}
+
+/// Every role that a file can be of.
+const ROLES: [&str; 4] = ["resource-catalog", "control-plane", "execution-plane", "runner"];
+
+fn of_table(role: &str, table: toml::Table, faults: &Faults) -> Result<Option<RoleFile>, CliError> {
+    let reader = Reader::new(role, table, faults);
+    Ok(match role {
         "resource-catalog" => service(Service::ResourceCatalog, reader),
         "control-plane" => service(Service::ControlPlane, reader),
         "execution-plane" => service(Service::ExecutionPlane, reader),
         "runner" => runner(reader),
         other => {
-            return Err(CliError::usage(format!("there is no role {other:?}"))
-                .hint("roles: resource-catalog, control-plane, execution-plane, runner"));
+            return Err(
+                CliError::usage(format!("there is no role {other:?}")).hint(format!("roles: {}", ROLES.join(", ")))
+            );
         }
+    })
+}
+
+/// The role whose file this seems to be: `role` does not know `unknown` of its keys, another knows most of those.
+fn meant_for(role: &str, table: &toml::Table, unknown: usize) -> Option<&'static str> {
+    let unknown_to = |other: &str| {
+        let faults = Faults::default();
+        of_table(other, table.clone(), &faults).map_or(usize::MAX, |_| faults.unknown())
     };
-    if let Some(error) = faults.into_error(&shown) {
-        return Err(error);
-    }
-    role.ok_or_else(|| CliError::usage(format!("the configuration {shown} is not usable")))
+    let others = ROLES.into_iter().filter(|other| *other != role);
+    let (other, left) = others
+        .map(|other| (other, unknown_to(other)))
+        .min_by_key(|(_, left)| *left)?;
+    (left < unknown.div_ceil(2)).then_some(other)
 }
 
 fn plain<T: FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: T::Err| error.to_string())
 }
 
-fn absolute(text: &str) -> Result<PathBuf, String> {
+pub(super) fn absolute(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     if path.is_absolute() {
         Ok(path)
@@ -177,76 +190,6 @@ fn database(reader: &Reader<'_>) -> Option<DatabaseSection> {
     Some(DatabaseSection { url: url?, passwords })
 }
 
-/// `[[key]] public_key = "…", vouches_for = ["issuer"]`.
-fn trust(file: &Path) -> Result<TrustStore, String> {
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct File {
-        key: Vec<TrustedKey>,
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
-    let file: File = toml::from_str(&text).map_err(|error| error.to_string().trim().to_owned())?;
-    if file.key.is_empty() {
-        Err("it trusts no key".to_owned())
-    } else {
-        Ok(TrustStore::new(file.key))
-    }
-}
-
-fn runner(reader: Reader<'_>) -> Option<RoleFile> {
-    let service = reader.parsed("service", |text| {
-        client_kit::Client::new(text, None)
-            .map(|client| client.base().to_owned())
-            .map_err(|error| error.to_string())
-    });
-    let name: Option<String> = reader.required("name");
-    let state = reader.parsed("state_directory", absolute);
-    let enrolment_token = reader.parsed("enrolment_token", resolve);
-    let mut config = execution_plane_runner::Config::new(
-        service.clone().unwrap_or_default(),
-        name.clone().unwrap_or_default(),
-        state.clone().unwrap_or_default(),
-    );
-    config.pools = reader.optional("pools").unwrap_or_default();
-    config.environments = reader.optional("environments").unwrap_or_default();
-    config.labels = reader.texts("labels");
-    config.capacity = reader.optional("capacity").unwrap_or(config.capacity);
-    if let Some(directory) = reader.parsed_optional("runtime_directory", absolute) {
-        config.runtime_directory = directory;
-    }
-    config.ansible_directory = reader.parsed_optional("ansible_directory", absolute);
-    if let Some(seconds) = reader.optional("stop_grace_seconds") {
-        config.stop_grace_seconds = seconds;
-    }
-    let words: Vec<String> = reader
-        .optional("isolation")
-        .unwrap_or_else(|| vec!["sandbox".to_owned()]);
-    let mut isolation = Vec::new();
-    for word in &words {
-        match word.as_str() {
-            "sandbox" => isolation.push(Isolation::Sandbox),
-            "process" => isolation.push(Isolation::Process),
-            other => reader.fault(
-                "isolation",
-                format!("{other:?} is not a grade that this runner can give: sandbox, process"),
-            ),
-        }
-    }
-    let secrets = reader.section("secrets");
-    let age_file = secrets.parsed_optional("age_file", absolute);
-    secrets.finish();
-    reader.finish();
-    service?;
-    name?;
-    state?;
-    Some(RoleFile::Runner(Box::new(RunnerSection {
-        config,
-        enrolment_token: enrolment_token?,
-        isolation,
-        secrets: SecretsSection { age_file },
-    })))
-}
-
 impl DatabaseSection {
     /// The URL of one of the service's roles.
     pub fn url_of(&self, service: database::ServiceDatabase, role: database::ServiceRole) -> DatabaseUrl {
@@ -259,5 +202,43 @@ impl DatabaseSection {
             &service.role(role),
             password.as_ref().map(|secret| secret.expose_secret()),
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(role: &str, text: &str) -> CliError {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("role.toml");
+        std::fs::write(&file, text).unwrap();
+        match role_of(role, &file) {
+            Ok(_) => panic!("this is no usable configuration"),
+            Err(error) => error,
+        }
+    }
+
+    #[test]
+    fn the_file_of_another_role_is_told_as_such() {
+        let runner = "service = \"http://127.0.0.1:1\"\nname = \"a\"\n[secrets]\nage_file = \"/a\"\n";
+        assert!(
+            check("control-plane", runner)
+                .message
+                .ends_with("it looks like one of runner")
+        );
+        let catalog = "listen = \"127.0.0.1:1\"\n[database]\nurl = \"postgres://a@/a\"\n";
+        let error = check("runner", catalog);
+        assert!(
+            error.message.ends_with("it looks like one of resource-catalog"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn one_unknown_key_is_no_sign_of_another_role() {
+        let error = check("runner", "naem = \"a\"\n");
+        assert!(!error.message.contains("looks like"), "{error}");
+        assert!(error.faults.iter().any(|fault| fault.place == "naem"));
     }
 }

@@ -5,22 +5,19 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use child_process::{DeathSignal, KeptChild, Launch};
 use client_kit::Client;
 use database::{RolePasswords, provision};
 use postgres_embedded::{Config as PostgresConfig, Server};
-use rustix::process::Signal;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::kept_runner::KeptRunner;
 use super::layout::{Layout, SERVICES};
 use super::service;
 use crate::config::{RoleFile, resolve, role_of};
 use crate::error::CliError;
 use crate::exit::Exit;
 
-/// How long a runner may take to hand its leases back.
-const RUNNER_GRACE: Duration = Duration::from_secs(30);
 /// How long a service may take to answer that it is ready.
 const READY_LIMIT: Duration = Duration::from_secs(60);
 
@@ -30,7 +27,7 @@ pub struct Embedded {
     postgres: Server,
     services: JoinSet<Result<(), CliError>>,
     shutdown: CancellationToken,
-    runner: Option<KeptChild>,
+    runner: Option<KeptRunner>,
 }
 
 /// Three ports: consecutive from `first`, or free ones for 0.
@@ -57,7 +54,7 @@ pub fn ports(first: u16) -> Result<[u16; 3], CliError> {
 }
 
 /// Starts the private PostgreSQL of a data directory, with the databases and roles of all services, and
-/// writes the config files that say where it is.
+/// writes the config files that say where it is. Without `ansible`, it is looked for on the PATH.
 ///
 /// # Errors
 /// Names what is missing and how to get it.
@@ -95,7 +92,8 @@ pub async fn start_database(layout: &Layout, ansible: Option<&Path>) -> Result<S
             .await
             .map_err(|error| failed(&error))?;
     }
-    layout.write_configs(server.socket_directory(), server.port(), ansible)?;
+    let ansible = ansible.map(Path::to_owned).or_else(ansible_on_path);
+    layout.write_configs(server.socket_directory(), server.port(), ansible.as_deref())?;
     Ok(server)
 }
 
@@ -105,7 +103,6 @@ impl Embedded {
     /// # Errors
     /// Says which part does not start, and why.
     pub async fn start(layout: Layout, ansible: Option<PathBuf>, with_runner: bool) -> Result<Self, CliError> {
-        let ansible = ansible.or_else(ansible_on_path);
         let postgres = start_database(&layout, ansible.as_deref()).await?;
         let shutdown = CancellationToken::new();
         let mut services = JoinSet::new();
@@ -127,7 +124,8 @@ impl Embedded {
             platform.ready(service).await?;
         }
         if with_runner {
-            platform.start_runner()?;
+            let log = platform.layout.data.join("runner/runner.log");
+            platform.runner = Some(KeptRunner::start(platform.layout.config("runner"), log)?);
         }
         Ok(platform)
     }
@@ -148,24 +146,6 @@ impl Embedded {
         }
     }
 
-    fn start_runner(&mut self) -> Result<(), CliError> {
-        let program = std::env::current_exe()?;
-        let log = std::fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.layout.data.join("runner/runner.log"))?;
-        let launch = Launch::new(program, DeathSignal::Terminate)
-            .args(["runner", "--config"])
-            .arg(self.layout.config("runner"))
-            .stdout(log.try_clone()?)
-            .stderr(log);
-        let child = launch
-            .spawn()
-            .map_err(|error| CliError::new(Exit::Internal, format!("the runner does not start: {error}")))?;
-        self.runner = Some(child);
-        Ok(())
-    }
-
     /// The end of a service that ends unasked.
     pub async fn failed(&mut self) -> CliError {
         let ended = self.services.join_next().await;
@@ -178,10 +158,7 @@ impl Embedded {
     /// When a part did not end well.
     pub async fn stop(mut self) -> Result<(), CliError> {
         if let Some(runner) = self.runner.take() {
-            runner.signal(Signal::TERM)?;
-            if tokio::time::timeout(RUNNER_GRACE, runner.exited()).await.is_err() {
-                runner.signal(Signal::KILL)?;
-            }
+            runner.stop().await;
         }
         self.shutdown.cancel();
         let mut outcome = Ok(());

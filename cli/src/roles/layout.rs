@@ -62,7 +62,7 @@ impl Layout {
         key("runners")?;
         let proof = key("proof")?.public_key();
         write(&data.join("proof.pub"), &format!("{proof}\n"), 0o644)?;
-        write(&data.join("trust.toml"), &trust_file(&trusted), 0o644)?;
+        ensure_trusted(&data.join("trust.toml"), &trusted)?;
         for service in SERVICES {
             for role in ["owner", "api", "worker"] {
                 keep(&data.join("passwords").join(format!("{service}_{role}")), || {
@@ -198,6 +198,64 @@ fn trust_file(keys: &[TrustedKey]) -> String {
     keys.iter().map(key).collect::<Vec<_>>().join("\n")
 }
 
+/// Adds what `file` does not trust yet. What stands there stays: keys may have been added by hand.
+fn ensure_trusted(file: &Path, own: &[TrustedKey]) -> Result<(), CliError> {
+    let present = if file.exists() {
+        crate::config::trusted_keys(file).map_err(|problem| {
+            CliError::usage("the file of trusted keys is not usable").fault(file.display().to_string(), problem)
+        })?
+    } else {
+        Vec::new()
+    };
+    let holds = |wanted: &TrustedKey, right: &Vouch| {
+        let same = |key: &&TrustedKey| key.public_key == wanted.public_key;
+        present.iter().filter(same).any(|key| key.vouches_for.contains(right))
+    };
+    let mut missing = own.to_vec();
+    missing.retain(|key| !key.vouches_for.iter().all(|right| holds(key, right)));
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut text = match fs::read_to_string(file) {
+        Ok(text) => text.trim_end().to_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error.into()),
+    };
+    if !text.is_empty() {
+        text.push_str("\n\n");
+    }
+    text.push_str(&trust_file(&missing));
+    write(file, &text, 0o644)
+}
+
+/// The ports that the context of a data directory names; `None` when it has none yet.
+///
+/// # Errors
+/// When the context names no such ports.
+pub fn ports_in(data: &Path) -> Result<Option<[u16; 3]>, CliError> {
+    let file = crate::context::file_in(data);
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let unusable = |problem: String| {
+        CliError::usage(format!("{} does not say which ports to keep", file.display()))
+            .fault("", problem)
+            .hint("name the first of three with --port")
+    };
+    let context: Context = toml::from_str(&text).map_err(|error| unusable(error.to_string().trim().to_owned()))?;
+    let mut ports = [0; 3];
+    let addresses = [context.resource_catalog, context.control_plane, context.execution_plane];
+    for (port, address) in ports.iter_mut().zip(&addresses) {
+        let named = address
+            .strip_prefix("http://127.0.0.1:")
+            .and_then(|port| port.parse().ok());
+        *port = named.ok_or_else(|| unusable(format!("{address:?} is not http://127.0.0.1:PORT")))?;
+    }
+    Ok(Some(ports))
+}
+
 /// Replaces a file whole: written aside, then renamed.
 fn write(path: &Path, text: &str, mode: u32) -> Result<(), CliError> {
     let aside = path.with_extension("new");
@@ -218,4 +276,38 @@ fn keep(path: &Path, make: impl FnOnce() -> String) -> Result<String, CliError> 
         write(path, &make(), 0o600)?;
     }
     Ok(fs::read_to_string(path)?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_added_by_hand_stay_trusted() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("trust.toml");
+        let key = |name: &str| {
+            let made = PrivateKey::load_or_generate(&directory.path().join(name)).unwrap();
+            made.public_key()
+        };
+        let own = [TrustedKey::new(key("own.pem"), [Vouch::Issuer])];
+        ensure_trusted(&file, &own).unwrap();
+        assert_eq!(crate::config::trusted_keys(&file).unwrap(), own);
+
+        let other = TrustedKey::new(key("other.pem"), [Vouch::Issuer]);
+        let by_hand = format!("# ours\n{}", trust_file(std::slice::from_ref(&other)));
+        write(&file, &by_hand, 0o644).unwrap();
+        ensure_trusted(&file, &own).unwrap();
+        assert_eq!(crate::config::trusted_keys(&file).unwrap(), [other, own[0].clone()]);
+        let once = fs::read_to_string(&file).unwrap();
+        assert!(once.starts_with("# ours\n"));
+        ensure_trusted(&file, &own).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), once, "nothing is added twice");
+
+        write(&file, "key = 3", 0o644).unwrap();
+        assert!(
+            ensure_trusted(&file, &own).is_err(),
+            "what cannot be read is not replaced"
+        );
+    }
 }

@@ -4,6 +4,7 @@ pub mod check;
 pub mod database;
 pub mod embedded;
 pub mod failpoints;
+mod kept_runner;
 pub mod layout;
 pub mod runner;
 pub mod secret;

@@ -1,5 +1,7 @@
 //! Readable logs on standard error; `PLATFORM_LOG` takes a filter like `info,control_plane_server=debug`.
 
+use std::io::IsTerminal as _;
+
 use tracing_subscriber::EnvFilter;
 
 /// Begins logging. Only roles that stay log; client commands speak for themselves.
@@ -9,5 +11,6 @@ pub fn start() {
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .try_init();
 }
