@@ -2,6 +2,7 @@ use std::fmt::Write as _;
 
 use control_plane_api::{NodeRun, Operation};
 
+use super::stalled::{Stalled, stalled};
 use crate::args::Describe;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -17,7 +18,8 @@ pub async fn run(what: &Describe, platform: &Platform, printer: Printer) -> Resu
                 .operation(super::intervene::operation_id(&what.name)?)
                 .await?;
             let runs = super::watch::node_runs(operation.summary.id, platform).await?;
-            printer.value(&operation, || operation_text(&operation, &runs));
+            let stalled = stalled(&runs, platform).await;
+            printer.value(&operation, || operation_text(&operation, &runs, &stalled));
         }
         "plan" => {
             let id = what
@@ -56,7 +58,7 @@ pub async fn run(what: &Describe, platform: &Platform, printer: Printer) -> Resu
 }
 
 /// An operation with its runs, what it waits for and its nodes.
-pub fn operation_text(operation: &Operation, runs: &[NodeRun]) -> String {
+pub fn operation_text(operation: &Operation, runs: &[NodeRun], stalled: &[Stalled]) -> String {
     let summary = &operation.summary;
     let mut text = format!(
         "{} operation {}  {}\n  scenario      {} {} in {}\n  requested by  {}\n  plan          revision {}, {}\n",
@@ -89,6 +91,9 @@ pub fn operation_text(operation: &Operation, runs: &[NodeRun]) -> String {
     }
     for waiting in &operation.waiting_for {
         let _ = writeln!(text, "  {}", super::watch::waiting_line(waiting));
+    }
+    for stalled in stalled {
+        let _ = writeln!(text, "  {}", stalled.line());
     }
     let _ = write!(text, "\n{}", node_table(runs).render());
     text

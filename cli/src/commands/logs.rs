@@ -68,6 +68,9 @@ async fn attempts(logs: &Logs, platform: &Platform) -> Result<Vec<(AttemptId, St
 async fn follow(attempt: AttemptId, platform: &Platform, printer: Printer) -> Result<(), CliError> {
     let mut tail = std::pin::pin!(platform.execution.tail(attempt, 0));
     while let Some(event) = tail.next().await {
+        if !printer.is_heard() {
+            break;
+        }
         match event? {
             OutputEvent::Chunk(chunk) if printer.is_json() => printer.event(&chunk, || None),
             OutputEvent::Chunk(chunk) => printer.raw(&chunk.data),

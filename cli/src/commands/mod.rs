@@ -12,6 +12,7 @@ mod pack;
 mod plan;
 mod proof;
 mod run;
+mod stalled;
 mod token;
 mod watch;
 

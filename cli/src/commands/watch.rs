@@ -7,7 +7,9 @@ use chrono::Utc;
 use control_plane_api::{ListNodeRunsQuery, NodeRun, NodeRunState, Operation, OperationState, WaitingFor};
 use futures::StreamExt as _;
 use kernel::id::OperationId;
+use tokio::time::MissedTickBehavior;
 
+use super::stalled::stalled;
 use crate::args::Watch;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -17,6 +19,8 @@ use crate::render::{age, duration, mark};
 
 /// Events that come together are shown together.
 const QUIET: Duration = Duration::from_millis(80);
+/// How often nodes that were handed over are looked after.
+const LOOK: Duration = Duration::from_secs(3);
 
 pub async fn run(what: &Watch, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     let id = super::intervene::operation_id(&what.operation)?;
@@ -39,8 +43,17 @@ pub async fn follow(
         return Ok(exit);
     }
     let mut events = std::pin::pin!(platform.control.watch(id, operation.last_event));
-    loop {
-        let Some(event) = events.next().await else { break };
+    let mut looks = tokio::time::interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while printer.is_heard() {
+        let event = tokio::select! {
+            event = events.next() => event,
+            _ = looks.tick(), if view.hands_over() && !printer.is_json() => {
+                view.show_stalled(id, platform, printer).await?;
+                continue;
+            }
+        };
+        let Some(event) = event else { break };
         let event = event?;
         printer.event(&event, || None);
         // Take whatever else is there already.
@@ -51,6 +64,10 @@ pub async fn follow(
         if let Some(exit) = view.show(&operation, until_gate, platform, printer).await? {
             return Ok(exit);
         }
+    }
+    if !printer.is_heard() {
+        // The reader has what it wanted; the operation goes on without one.
+        return Ok(Exit::Success);
     }
     let operation = platform.control.operation(id).await?;
     view.show(&operation, until_gate, platform, printer)
@@ -65,10 +82,30 @@ pub async fn follow(
 struct View {
     nodes: HashMap<String, (NodeRunState, u32)>,
     waiting: Vec<WaitingFor>,
+    /// What was said last of each node that waits for a runner.
+    stalled: HashMap<String, String>,
     paused: bool,
 }
 
 impl View {
+    /// Whether some node was handed over and does not run yet.
+    fn hands_over(&self) -> bool {
+        self.nodes.values().any(|(state, _)| *state == NodeRunState::Dispatched)
+    }
+
+    /// Says why nodes wait for a runner; the same reason once.
+    async fn show_stalled(&mut self, id: OperationId, platform: &Platform, printer: Printer) -> Result<(), CliError> {
+        let runs = node_runs(id, platform).await?;
+        let now = stalled(&runs, platform).await;
+        for stalled in &now {
+            if self.stalled.get(&stalled.node) != Some(&stalled.why) {
+                printer.say(stalled.line());
+            }
+        }
+        self.stalled = now.into_iter().map(|stalled| (stalled.node, stalled.why)).collect();
+        Ok(())
+    }
+
     /// Prints what changed; gives the exit when there is nothing more to follow.
     async fn show(
         &mut self,
@@ -153,7 +190,12 @@ fn node_line(run: &NodeRun) -> String {
         .filter(|m| !m.is_empty())
         .map(|m| format!("\n    {m}"))
         .unwrap_or_default();
-    format!("{} {:<32} {}{took}{message}", mark(run.state.as_str()), run.node_id, standing(run))
+    format!(
+        "{} {:<32} {}{took}{message}",
+        mark(run.state.as_str()),
+        run.node_id,
+        standing(run)
+    )
 }
 
 /// What an operation waits for, as a line.

@@ -45,8 +45,9 @@ pub async fn operations(what: &Get, platform: &Platform, printer: Printer) -> Re
             .operation(crate::commands::intervene::operation_id(name)?)
             .await?;
         let runs = crate::commands::watch::node_runs(operation.summary.id, platform).await?;
+        let stalled = crate::commands::stalled::stalled(&runs, platform).await;
         printer.value(&operation, || {
-            crate::commands::describe::operation_text(&operation, &runs)
+            crate::commands::describe::operation_text(&operation, &runs, &stalled)
         });
         return Ok(Exit::Success);
     }
