@@ -53,6 +53,14 @@ impl CliError {
         self
     }
 
+    /// The faults in the order in which a person meets them: by file, then by line and column as numbers.
+    #[must_use]
+    pub fn in_order(mut self) -> Self {
+        self.faults
+            .sort_by(|a, b| place_key(&a.place).cmp(&place_key(&b.place)));
+        self
+    }
+
     /// The error as a program reads it.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::json!({
@@ -64,6 +72,21 @@ impl CliError {
                 "hint": self.hint,
             }
         })
+    }
+}
+
+/// `FILE:LINE:COLUMN` or `FILE:LINE` in parts.
+fn place_key(place: &str) -> (&str, [u64; 2]) {
+    let number = |text: &'_ str| -> Option<(usize, u64)> {
+        let (rest, number) = text.rsplit_once(':')?;
+        Some((rest.len(), number.parse().ok()?))
+    };
+    let Some((cut, last)) = number(place) else {
+        return (place, [0; 2]);
+    };
+    match number(&place[..cut]) {
+        Some((file, line)) => (&place[..file], [line, last]),
+        None => (&place[..cut], [last, 0]),
     }
 }
 
@@ -90,5 +113,37 @@ impl std::error::Error for CliError {}
 impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> Self {
         Self::new(Exit::Internal, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_told_by_file_line_and_column() {
+        let places = [
+            "b.yaml:2",
+            "a.yaml:10:1",
+            "a.yaml:9:12",
+            "a.yaml:9:2",
+            "a.yaml",
+            "/labels/x",
+        ];
+        let error = places
+            .iter()
+            .fold(CliError::usage("no"), |error, place| error.fault(*place, "wrong"));
+        let ordered: Vec<String> = error.in_order().faults.into_iter().map(|fault| fault.place).collect();
+        assert_eq!(
+            ordered,
+            [
+                "/labels/x",
+                "a.yaml",
+                "a.yaml:9:2",
+                "a.yaml:9:12",
+                "a.yaml:10:1",
+                "b.yaml:2"
+            ]
+        );
     }
 }

@@ -75,7 +75,7 @@ pub fn read_all(paths: &[PathBuf]) -> Result<Vec<Manifest>, CliError> {
         }
     }
     if !error.faults.is_empty() {
-        return Err(error);
+        return Err(error.in_order());
     }
     if manifests.is_empty() {
         return Err(CliError::usage("there is nothing to apply in these files"));
@@ -285,7 +285,7 @@ mod tests {
             .iter()
             .map(|f| f.place.rsplit("a.yaml").next().unwrap())
             .collect();
-        assert_eq!(places, [":2:1", ":1:1", ":1:1", ":5:1"], "{error}");
+        assert_eq!(places, [":1:1", ":1:1", ":2:1", ":5:1"], "{error}");
     }
 
     #[test]

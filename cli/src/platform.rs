@@ -9,6 +9,8 @@ use crate::context::Session;
 use crate::error::{CliError, Fault};
 use crate::exit::Exit;
 
+const TOKEN_HINT: &str = "make a token with 'platform token mint' and set PLATFORM_TOKEN to it, or name its file in the context (token_file)";
+
 /// Clients of one platform.
 pub struct Platform {
     pub catalog: resource_catalog_api::Client,
@@ -23,8 +25,7 @@ impl Platform {
     /// When an address is none, or there is no token.
     pub fn connect(session: Session) -> Result<Self, CliError> {
         let Some(token) = &session.token else {
-            return Err(CliError::new(Exit::Forbidden, "there is no token to show")
-                .hint("set PLATFORM_TOKEN, or make one with 'platform token mint'"));
+            return Err(CliError::new(Exit::Forbidden, "there is no token to show").hint(TOKEN_HINT));
         };
         let tokens: Arc<dyn TokenSource> = Arc::new(RotatingToken::new(BearerToken::new(token.clone())));
         let client = |base: &str| Client::new(base, Some(tokens.clone()));
@@ -78,7 +79,12 @@ pub fn of_problem(problem: &Problem) -> CliError {
                 problem: e.detail.clone(),
             })
             .collect(),
-        hint: problem.remedy.clone(),
+        hint: if problem.status == 401 {
+            // The service's remedy is for those who write requests.
+            Some(TOKEN_HINT.to_owned())
+        } else {
+            problem.remedy.clone()
+        },
         code: Some(problem.code.clone()),
     }
 }
@@ -96,4 +102,19 @@ fn chain(error: &dyn std::error::Error) -> String {
         next = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refused_token_says_how_to_get_another() {
+        for code in ["token_missing", "token_invalid", "token_expired"] {
+            let error = of_problem(&Problem::unauthenticated(code, "The token is malformed."));
+            let hint = error.hint.unwrap();
+            assert!(hint.contains("platform token mint") && hint.contains("PLATFORM_TOKEN"));
+            assert_eq!(error.exit, Exit::Forbidden);
+        }
+    }
 }

@@ -53,10 +53,11 @@ pub async fn run(apply: &Apply, platform: &Platform, printer: Printer) -> Result
     }
     if let Some(error) = failed {
         let done = plural(outcomes.len(), "document");
-        return Err(CliError {
+        let error = CliError {
             message: format!("{} ({done} applied)", error.message),
             ..error
-        });
+        };
+        return Err(error.in_order());
     }
     if printer.is_json() {
         printer.value(&outcomes, String::new);

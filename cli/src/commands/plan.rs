@@ -95,7 +95,7 @@ fn nodes_text(out: &mut String, plan: &Plan) {
     let mut table = Table::new(&["node", "does", "after", "limits"]);
     for node in &plan.nodes {
         let needs: Vec<&str> = node.needs.iter().map(|need| need.node.as_str()).collect();
-        table.row([node.id.clone(), action(node), needs.join(", "), limits(node)]);
+        table.row([node.id.clone(), action(node), after(&needs), limits(node)]);
     }
     let _ = writeln!(out, "{}\n", table.render());
     for lane in &plan.lanes {
@@ -109,6 +109,16 @@ fn nodes_text(out: &mut String, plan: &Plan) {
             items.join(" → ")
         );
     }
+}
+
+/// The first nodes of a list that may be long; `-o json` has all of them.
+fn after(needs: &[&str]) -> String {
+    const SHOWN: usize = 2;
+    let mut text = needs[..needs.len().min(SHOWN)].join(", ");
+    if needs.len() > SHOWN {
+        let _ = write!(text, ", +{}", needs.len() - SHOWN);
+    }
+    text
 }
 
 fn action(node: &PlanNode) -> String {
@@ -178,5 +188,19 @@ fn changes_text(out: &mut String, view: &PlanView, plan: &Plan) {
             estimate.seconds,
             plural(estimate.samples as usize, "run")
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_node_after_many_others_names_the_first_two() {
+        for (needs, text) in [
+            (&[][..], ""),
+            (&["a", "b"], "a, b"),
+            (&["a", "b", "c", "d"], "a, b, +2"),
+        ] {
+            assert_eq!(super::after(needs), text);
+        }
     }
 }

@@ -11,6 +11,19 @@ use crate::error::CliError;
 use crate::exit::Exit;
 use crate::printer::Printer;
 
+/// A token cannot be called back, so it does not hold for ever.
+const MOST_HOURS: u32 = 720;
+
+fn lifetime(hours: u32) -> Result<TimeDelta, CliError> {
+    if (1..=MOST_HOURS).contains(&hours) {
+        return Ok(TimeDelta::hours(i64::from(hours)));
+    }
+    Err(CliError::usage(format!(
+        "--hours {hours}: a token holds at least 1 hour and at most {MOST_HOURS} (30 days)"
+    ))
+    .hint("mint the next one when it has run out"))
+}
+
 pub fn run(what: &TokenCommand, context: Option<&Path>, printer: Printer) -> Result<Exit, CliError> {
     let TokenCommand::Mint {
         subject,
@@ -18,6 +31,7 @@ pub fn run(what: &TokenCommand, context: Option<&Path>, printer: Printer) -> Res
         hours,
         organization,
     } = what;
+    let lifetime = lifetime(*hours)?;
     let session = Session::find(context)?;
     let Some(key) = &session.context.issuer_key else {
         return Err(CliError::usage("this context names no issuer key")
@@ -37,7 +51,6 @@ pub fn run(what: &TokenCommand, context: Option<&Path>, printer: Printer) -> Res
         .or(session.context.organization_id)
         .map(OrganizationId)
         .ok_or_else(|| CliError::usage("no organization is known").hint("name one with --organization"))?;
-    let lifetime = TimeDelta::hours(i64::from(*hours));
     let now = Utc::now();
     let token = Minter::new(key, "local")
         .mint(subject, organization, roles, lifetime, now)
@@ -47,4 +60,18 @@ pub fn run(what: &TokenCommand, context: Option<&Path>, printer: Printer) -> Res
         || token.expose().to_owned(),
     );
     Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_holds_from_an_hour_to_thirty_days() {
+        assert_eq!(lifetime(1).unwrap(), TimeDelta::hours(1));
+        assert_eq!(lifetime(720).unwrap(), TimeDelta::days(30));
+        for hours in [0, 721, u32::MAX] {
+            assert!(lifetime(hours).unwrap_err().message.contains("at most 720"));
+        }
+    }
 }
