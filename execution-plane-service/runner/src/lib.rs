@@ -16,6 +16,7 @@ mod points;
 mod runner;
 mod secrets;
 mod ssh;
+mod standing;
 mod state;
 mod stop;
 

@@ -1,10 +1,12 @@
 //! The runner as a whole: enrols, pulls leases, renews them, ends what it may not run any longer.
 //!
-//! Invariants: one outstanding pull at a time, and a session is only renewed between two pulls, after
-//! one that was answered, so that no granted lease can fall between sessions; a lease is counted from
-//! the moment a request was sent; the runner never starts an attempt that it has in hand already.
+//! Invariants: one outstanding pull at a time; what an earlier process left is listed in the first
+//! pull, and no call is made about it before that is answered; a session is only renewed between two
+//! pulls, after one that was answered, so that no granted lease can fall between sessions; a lease is
+//! counted from the moment a request was sent; the runner never starts an attempt that it has in hand
+//! already.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use chrono::Utc;
@@ -20,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 use crate::attempt::{Active, Registry, drive, recover};
 use crate::config::{Config, Deps};
 use crate::jobs::context::Tools;
-use crate::state::{StateDirectory, StateError};
+use crate::standing::{Pulls, Standing};
+use crate::state::{LeftBehind, StateDirectory, StateError};
 use crate::stop::StopCause;
 
 /// How long a pull waits for a lease, at most.
@@ -59,6 +62,9 @@ pub(crate) struct Runner {
     pub(crate) state: Arc<StateDirectory>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) client: RunnerClient,
+    pulls: Arc<Pulls>,
+    /// What an earlier process left, until a pull has listed it.
+    left: Arc<Mutex<Vec<(Arc<Active>, LeftBehind)>>>,
     tokens: Arc<RotatingToken>,
 }
 
@@ -106,6 +112,8 @@ pub async fn run(config: Config, deps: Deps, shutdown: CancellationToken) -> Res
         state: Arc::new(StateDirectory::open(&config.state_directory)?),
         registry: Arc::default(),
         client: RunnerClient::new(client),
+        pulls: Arc::default(),
+        left: Arc::default(),
         config: Arc::new(config),
         deps,
         tokens,
@@ -115,9 +123,7 @@ pub async fn run(config: Config, deps: Deps, shutdown: CancellationToken) -> Res
         return Ok(());
     };
     for left in left {
-        let active = recover::take_in_hand(&left);
-        runner.registry.add(&active);
-        tokio::spawn(recover::recover(Arc::clone(&runner), active, left));
+        runner.take_in_hand(left);
     }
     let (wait, margin) = (session.wait(), session.margin());
     // Renewing goes on while a shutdown waits for jobs; it ends with this function.
@@ -127,6 +133,8 @@ pub async fn run(config: Config, deps: Deps, shutdown: CancellationToken) -> Res
     if pulled.is_ok() {
         runner.hand_back().await;
     } else {
+        runner.pulls.end();
+        runner.leave();
         runner.registry.stop_all(StopCause::LeaseGone);
         drop(tokio::time::timeout(LAST_WORDS, runner.registry.until(|count| count == 0)).await);
     }
@@ -139,7 +147,8 @@ fn whole_seconds(wait: Duration) -> u32 {
     u32::try_from(wait.as_secs()).unwrap_or(u32::MAX)
 }
 
-/// The service says that the attempt is not this runner's, in whatever words.
+/// The service says that the attempt is not this runner's, in whatever words. They are the words for an
+/// attempt that it has not handed over to this session as well: see [`Runner::standing`].
 pub(crate) fn is_not_ours(error: &ClientError) -> bool {
     matches!(
         error.code(),
@@ -202,28 +211,51 @@ impl Runner {
         Ok(Session::of(&session))
     }
 
-    /// Pulls leases until a shutdown.
+    /// What holds of `active` after the service refused a call as one about an attempt that is not ours.
+    pub(crate) async fn standing(&self, active: &Active) -> Standing {
+        if !active.is_gone() && !self.pulls.next_answer().await {
+            return Standing::Unsettled;
+        }
+        if active.is_gone() {
+            Standing::Gone
+        } else {
+            Standing::Ours
+        }
+    }
+
+    /// Pulls leases until a shutdown. The first answer makes this session's what was left by an earlier one.
     async fn pull(self: &Arc<Self>, mut session: Session, shutdown: &CancellationToken) -> Result<(), RunnerError> {
-        let capacity = self.config.capacity as usize;
+        let mut at_once = self.registry.count() > 0;
         let mut failed = 0;
         loop {
-            tokio::select! {
-                () = shutdown.cancelled() => return Ok(()),
-                () = self.registry.until(|count| count < capacity) => {}
+            let capacity = self.config.capacity as usize;
+            if !at_once {
+                tokio::select! {
+                    () = shutdown.cancelled() => return Ok(()),
+                    () = self.pulls.wanted() => at_once = true,
+                    () = self.registry.until(|count| count < capacity) => {}
+                }
             }
-            let free = capacity.saturating_sub(self.registry.count());
+            let wait = if at_once { 0 } else { whole_seconds(session.wait()) };
             let sent = Instant::now();
             let answer = tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),
-                answer = self.pull_once(free, whole_seconds(session.wait())) => answer,
+                // What the answer that is given up would have granted is in the next one.
+                () = self.pulls.wanted(), if !at_once => {
+                    at_once = true;
+                    continue;
+                }
+                answer = self.pull_once(capacity.saturating_sub(self.registry.count()), wait) => answer,
             };
             match answer {
                 Ok(leases) => {
                     failed = 0;
-                    if leases.is_empty() && whole_seconds(session.wait()) == 0 {
+                    if leases.is_empty() && wait == 0 && !at_once {
                         tokio::time::sleep(session.wait()).await;
                     }
+                    at_once = false;
                     self.take(leases, sent);
+                    self.recover();
                     if Instant::now() >= session.rotate_at
                         && let Ok(next) = self.open_session().await
                     {
@@ -236,6 +268,8 @@ impl Runner {
                 Err(error) if error.status() == Some(401) => {
                     self.tokens.replace(self.deps.enrolment_token.clone());
                     session = self.open_session().await.map_err(RunnerError::Refused)?;
+                    // It may be a new session, which has nothing of what is in hand until it lists it.
+                    at_once = true;
                 }
                 Err(error) => {
                     failed += 1;
@@ -249,8 +283,34 @@ impl Runner {
         }
     }
 
+    /// Keeps what an earlier process left, to be listed in the first pull.
+    fn take_in_hand(&self, left: LeftBehind) {
+        let active = recover::take_in_hand(&left);
+        self.registry.add(&active);
+        self.left().push((active, left));
+    }
+
+    /// A pull has listed what was left; now calls about it are answered.
+    fn recover(self: &Arc<Self>) {
+        for (active, left) in self.left().drain(..) {
+            tokio::spawn(recover::recover(Arc::clone(self), active, left));
+        }
+    }
+
+    /// No pull has listed it: it stays on disk for the next start.
+    fn leave(&self) {
+        for (active, _) in self.left().drain(..) {
+            self.registry.remove(active.id);
+        }
+    }
+
+    fn left(&self) -> MutexGuard<'_, Vec<(Arc<Active>, LeftBehind)>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     async fn pull_once(&self, free: usize, wait_seconds: u32) -> Result<Vec<Lease>, ClientError> {
         let free_slots = u32::try_from(free).unwrap_or(u32::MAX);
+        let number = self.pulls.sent();
         let request = LeasePullRequest {
             free_slots,
             held: self.registry.held(),
@@ -259,9 +319,10 @@ impl Runner {
         let answer = self.client.pull(&request).await?;
         for id in answer.gone {
             if let Some(active) = self.registry.get(id) {
-                active.stop.ask(StopCause::LeaseGone);
+                active.gone();
             }
         }
+        self.pulls.answered(number);
         Ok(answer.leases)
     }
 
@@ -281,6 +342,10 @@ impl Runner {
     async fn renew(self: Arc<Self>, wait: Duration) {
         let patience = wait.max(Duration::from_millis(500));
         let mut failed = 0;
+        // A session that has not pulled has nothing to renew: what is in hand would be called gone.
+        if !self.pulls.first_answer().await {
+            return;
+        }
         loop {
             self.registry.until(|count| count > 0).await;
             // The answer comes after the wait; a lease that was never renewed needs it now.
@@ -345,7 +410,10 @@ impl Runner {
         let sent = Instant::now();
         if let Ok(leases) = self.pull_once(0, 0).await {
             self.take(leases, sent);
+            self.recover();
         }
+        self.pulls.end();
+        self.leave();
         for active in self.registry.list() {
             if active.begun.at().is_none() {
                 active.stop.ask(StopCause::ShutDown);

@@ -24,6 +24,7 @@ pub(crate) struct Active {
     pub(crate) begun: Begun,
     cancelling: AtomicBool,
     renewed: AtomicBool,
+    gone: AtomicBool,
     /// None until the first renewal of an attempt found after a restart.
     deadline: Mutex<Option<Instant>>,
 }
@@ -37,6 +38,7 @@ impl Active {
             begun: Begun::default(),
             cancelling: AtomicBool::new(false),
             renewed: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
             deadline: Mutex::new(deadline),
         }
     }
@@ -54,6 +56,16 @@ impl Active {
     pub(crate) fn cancel(&self) {
         self.cancelling.store(true, Ordering::SeqCst);
         self.stop.ask(StopCause::Cancelled);
+    }
+
+    /// The answer to a pull said that the attempt is over, or another's.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn gone(&self) {
+        self.gone.store(true, Ordering::SeqCst);
+        self.stop.ask(StopCause::LeaseGone);
     }
 
     fn held(&self) -> HeldAttempt {

@@ -18,6 +18,7 @@ use super::report::{Report, Upload};
 use crate::output::OutputSink;
 use crate::output::sender::{self, Sent};
 use crate::runner::{Runner, is_not_ours};
+use crate::standing::Standing;
 use crate::state::Home;
 use crate::stop::StopCause;
 
@@ -50,46 +51,72 @@ impl Sending {
     /// Waits until all output is durable; its last sequence.
     async fn finish(self) -> (Sent, u64) {
         self.complete.cancel();
-        let sent = self.task.await.unwrap_or(Sent::NotOurs);
+        let sent = self.task.await.unwrap_or(Sent::Not(Standing::Unsettled));
         (sent, self.sink.last_sequence())
     }
 }
 
-/// Delivers `report`. Returns when the service has it, or when it is not this runner's to tell.
-pub(crate) async fn deliver(runner: &Runner, active: &Active, home: &Home, mut report: Report, sending: Sending) {
-    if active.stop.cause() == Some(StopCause::LeaseGone) {
-        sending.task.abort();
-        return;
+/// What became of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Delivered {
+    /// The service has it, or it is not this runner's to tell: nothing of it need be kept.
+    Settled,
+    /// Neither is known, and this process will not learn it: the next start brings it again.
+    Kept,
+}
+
+impl Delivered {
+    const fn of(standing: Standing) -> Self {
+        match standing {
+            Standing::Gone => Self::Settled,
+            Standing::Ours | Standing::Unsettled => Self::Kept,
+        }
     }
+}
+
+/// Delivers `report`, until the service has it or has said that the attempt is over or another's.
+pub(crate) async fn deliver(
+    runner: &Runner,
+    active: &Active,
+    home: &Home,
+    mut report: Report,
+    sending: Sending,
+) -> Delivered {
     if let Err(error) = home.record_report(&report) {
         tracing::error!(attempt = %active.id, %error, "the report cannot be kept on disk; going on without");
     }
-    failpoints::hit("runner.result.recorded");
-    if !upload_all(runner, active, &mut report).await {
-        sending.task.abort();
-        return;
+    if active.stop.cause() == Some(StopCause::LeaseGone) {
+        let standing = runner.standing(active).await;
+        if standing != Standing::Ours {
+            sending.task.abort();
+            return Delivered::of(standing);
+        }
     }
-    let (sent, last_output_sequence) = sending.finish().await;
-    if sent == Sent::All {
-        finish(runner, active, report, last_output_sequence).await;
+    failpoints::hit("runner.result.recorded");
+    if let Err(standing) = upload_all(runner, active, &mut report).await {
+        sending.task.abort();
+        return Delivered::of(standing);
+    }
+    match sending.finish().await {
+        (Sent::All, last_output_sequence) => finish(runner, active, report, last_output_sequence).await,
+        (Sent::Not(standing), _) => Delivered::of(standing),
     }
 }
 
 /// Delivers a report of an attempt that has no output.
-pub(crate) async fn finish_only(runner: &Runner, active: &Active, report: Report) {
-    finish(runner, active, report, 0).await;
+pub(crate) async fn finish_only(runner: &Runner, active: &Active, report: Report) -> Delivered {
+    finish(runner, active, report, 0).await
 }
 
-/// False when the attempt is not ours any more.
-async fn upload_all(runner: &Runner, active: &Active, report: &mut Report) -> bool {
+/// The attempt's standing, when it is not ours any more.
+async fn upload_all(runner: &Runner, active: &Active, report: &mut Report) -> Result<(), Standing> {
     for upload in std::mem::take(&mut report.uploads) {
-        match upload_one(runner, active, &upload).await {
+        match upload_one(runner, active, &upload).await? {
             Ok(uri) => {
                 if let Some(evidence) = upload.evidence.and_then(|index| report.result.evidence.get_mut(index)) {
                     evidence.source_ref = uri;
                 }
             }
-            Err(error) if is_not_ours(&error) => return false,
             Err(error) => {
                 tracing::warn!(attempt = %active.id, artifact = upload.name, %error, "an artifact was refused");
                 let message = format!("the artifact {} could not be stored: {error}", upload.name);
@@ -104,7 +131,7 @@ async fn upload_all(runner: &Runner, active: &Active, report: &mut Report) -> bo
         .result
         .evidence
         .retain(|evidence| !evidence.source_ref.is_empty());
-    true
+    Ok(())
 }
 
 /// Evidence whose source nobody can read proves nothing.
@@ -114,7 +141,12 @@ fn drop_evidence(report: &mut Report, index: usize) {
     }
 }
 
-async fn upload_one(runner: &Runner, active: &Active, upload: &Upload) -> Result<String, ClientError> {
+/// The artifact's URI or why it was refused; or the attempt's standing, when it is not ours any more.
+async fn upload_one(
+    runner: &Runner,
+    active: &Active,
+    upload: &Upload,
+) -> Result<Result<String, ClientError>, Standing> {
     let query = ArtifactUploadQuery {
         epoch: active.epoch,
         artifact_type: upload.artifact_type.clone(),
@@ -135,17 +167,20 @@ async fn upload_one(runner: &Runner, active: &Active, upload: &Upload) -> Result
             .upload_artifact(active.id, &upload.name, &query, body.boxed())
             .await
         {
-            Ok(artifact) => return Ok(artifact.uri),
-            Err(error) if error.is_transient() && upload.file.exists() => {
-                failed += 1;
-                tokio::time::sleep(PATIENCE.pause(failed)).await;
-            }
-            Err(error) => return Err(error),
+            Ok(artifact) => return Ok(Ok(artifact.uri)),
+            Err(error) if is_not_ours(&error) => match runner.standing(active).await {
+                Standing::Ours => {}
+                known => return Err(known),
+            },
+            Err(error) if error.is_transient() && upload.file.exists() => {}
+            Err(error) => return Ok(Err(error)),
         }
+        failed += 1;
+        tokio::time::sleep(PATIENCE.pause(failed)).await;
     }
 }
 
-async fn finish(runner: &Runner, active: &Active, report: Report, last_output_sequence: u64) {
+async fn finish(runner: &Runner, active: &Active, report: Report, last_output_sequence: u64) -> Delivered {
     let request = FinishRequest {
         epoch: active.epoch,
         last_output_sequence,
@@ -154,21 +189,28 @@ async fn finish(runner: &Runner, active: &Active, report: Report, last_output_se
     let mut failed = 0;
     loop {
         failpoints::hit("runner.finish.before");
-        match runner.client.finish(active.id, &request).await {
+        let error = match runner.client.finish(active.id, &request).await {
             Ok(_) => {
                 failpoints::hit("runner.finish.sent");
-                return;
+                return Delivered::Settled;
             }
-            Err(error) if is_not_ours(&error) || is_final(&error) => {
-                tracing::warn!(attempt = %active.id, %error, "the end of an attempt was not accepted; leaving it");
-                return;
+            Err(error) => error,
+        };
+        if is_not_ours(&error) {
+            match runner.standing(active).await {
+                Standing::Ours => {}
+                known => {
+                    tracing::warn!(attempt = %active.id, %error, ?known, "the end of an attempt was not accepted");
+                    return Delivered::of(known);
+                }
             }
-            Err(error) => {
-                failed += 1;
-                tracing::debug!(attempt = %active.id, %error, failed, "the end could not be told; trying again");
-                tokio::time::sleep(PATIENCE.pause(failed)).await;
-            }
+        } else if is_final(&error) {
+            tracing::error!(attempt = %active.id, %error, "the end of an attempt is refused; leaving it");
+            return Delivered::Settled;
         }
+        failed += 1;
+        tracing::debug!(attempt = %active.id, %error, failed, "the end could not be told; trying again");
+        tokio::time::sleep(PATIENCE.pause(failed)).await;
     }
 }
 

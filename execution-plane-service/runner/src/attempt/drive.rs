@@ -13,7 +13,7 @@ use kernel::id::AttemptId;
 use serde_json::{Map, Value, json};
 
 use super::active::Active;
-use super::deliver;
+use super::deliver::{self, Delivered};
 use super::outcome::{self, Outcome};
 use super::prepare::{self, Refusal};
 use super::report::Report;
@@ -37,11 +37,11 @@ pub(crate) async fn drive(runner: Arc<Runner>, active: Arc<Active>, lease: Lease
         failpoints::hit("runner.lease.recorded");
         OutputSink::open(&home.output(), runner.config.output_limit_bytes)
     });
-    match output {
+    let delivered = match output {
         Ok(output) => {
             let sending = deliver::Sending::begin(&runner, &active, &output);
             let report = report(&runner, &active, &saved, &home, &output).await;
-            deliver::deliver(&runner, &active, &home, report, sending).await;
+            deliver::deliver(&runner, &active, &home, report, sending).await
         }
         // Without its record nothing may begin: after a restart nobody would know of it.
         Err(error) => {
@@ -53,10 +53,12 @@ pub(crate) async fn drive(runner: Arc<Runner>, active: Arc<Active>, lease: Lease
             };
             let mut report = refused(&saved, &refusal);
             report.blame_runner();
-            deliver::finish_only(&runner, &active, report).await;
+            deliver::finish_only(&runner, &active, report).await
         }
+    };
+    if delivered == Delivered::Settled {
+        home.forget();
     }
-    home.forget();
     failpoints::hit("runner.attempt.forgotten");
     runner.registry.remove(active.id);
 }

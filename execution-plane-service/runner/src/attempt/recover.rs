@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use super::active::Active;
-use super::deliver::{self, Sending};
+use super::deliver::{self, Delivered, Sending};
 use super::drive;
 use super::prepare;
 use super::report::Report;
@@ -20,7 +20,8 @@ use crate::secrets::Secrets;
 use crate::state::{LeftBehind, SavedLease};
 use crate::stop::{Stop, StopCause};
 
-/// Ends the attempt's processes and delivers its report.
+/// Ends the attempt's processes and delivers its report. Begins after a pull that listed the attempt, or the
+/// service would take nothing of it.
 pub(crate) async fn recover(runner: Arc<Runner>, active: Arc<Active>, left: LeftBehind) {
     let LeftBehind {
         home,
@@ -28,7 +29,7 @@ pub(crate) async fn recover(runner: Arc<Runner>, active: Arc<Active>, left: Left
         begun,
         report,
     } = left;
-    match OutputSink::open(&home.output(), runner.config.output_limit_bytes) {
+    let delivered = match OutputSink::open(&home.output(), runner.config.output_limit_bytes) {
         Ok(output) => {
             let report = match report {
                 Some(report) => report,
@@ -40,11 +41,20 @@ pub(crate) async fn recover(runner: Arc<Runner>, active: Arc<Active>, left: Left
                 }
             };
             let sending = Sending::begin(&runner, &active, &output);
-            deliver::deliver(&runner, &active, &home, report, sending).await;
+            deliver::deliver(&runner, &active, &home, report, sending).await
         }
-        Err(error) => tracing::error!(attempt = %active.id, %error, "the output spool cannot be read; leaving it"),
+        Err(error) => {
+            tracing::error!(attempt = %active.id, %error, "the output spool cannot be read; its report is kept");
+            if active.is_gone() {
+                Delivered::Settled
+            } else {
+                Delivered::Kept
+            }
+        }
+    };
+    if delivered == Delivered::Settled {
+        home.forget();
     }
-    home.forget();
     runner.registry.remove(active.id);
 }
 

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::sink::OutputSink;
 use crate::attempt::Active;
 use crate::runner::{Runner, is_not_ours};
+use crate::standing::Standing;
 
 /// Chunks are gathered for so long before they go.
 const GATHER: Duration = Duration::from_millis(25);
@@ -23,8 +24,8 @@ const PATIENCE: Retries = Retries {
 pub(crate) enum Sent {
     /// Everything is durable at the service.
     All,
-    /// The attempt is not this runner's any more.
-    NotOurs,
+    /// The attempt is not this runner's, as far as is known.
+    Not(Standing),
 }
 
 /// Sends what `sink` has and gets, until `complete` and nothing is left.
@@ -61,8 +62,13 @@ pub(crate) async fn send(runner: Runner, active: &Active, sink: OutputSink, comp
                 failed = 0;
                 failpoints::hit("runner.output.sent");
             }
-            Err(error) if is_not_ours(&error) => return Sent::NotOurs,
             Err(error) => {
+                if is_not_ours(&error) {
+                    match runner.standing(active).await {
+                        Standing::Ours => {}
+                        known => return Sent::Not(known),
+                    }
+                }
                 if let Some(expected) = expected_sequence(&error) {
                     acknowledged = expected.saturating_sub(1);
                 }

@@ -1,4 +1,7 @@
 //! A service of the runner protocol, in memory: only what a runner sees of one, with faults on demand.
+//!
+//! As at the real one, a lease belongs to the session that pulled it. Every call of a later session
+//! about it is refused until a pull of that session has listed it; what that pull leaves out is lost.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -7,7 +10,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 use contracts::{ArtifactRef, ArtifactStorage, ExecutionResult, JobSpec, ProducedBy};
@@ -20,10 +23,16 @@ use kernel::id::{AttemptId, RunnerId};
 use serde_json::json;
 use tokio::sync::Notify;
 
+/// A session before any that this service opens.
+pub const EARLIER_SESSION: u64 = 1;
+
 #[derive(Default)]
 pub struct Record {
     pub epoch: u64,
     pub job: Option<JobSpec>,
+    /// The session that has the lease; none before it is pulled.
+    pub session: u64,
+    lease: Option<Lease>,
     pub chunks: Vec<OutputChunk>,
     pub artifacts: BTreeMap<String, Vec<u8>>,
     pub result: Option<ExecutionResult>,
@@ -33,6 +42,15 @@ pub struct Record {
     pub renewals: u32,
     /// How often a finish of it was stored.
     pub finishes: u32,
+    /// How often a call about it was refused because another session has the lease.
+    pub fenced: u32,
+}
+
+impl Record {
+    /// Leased by a session and not over yet.
+    fn is_live(&self) -> bool {
+        self.session > 0 && !self.gone && self.result.is_none()
+    }
 }
 
 #[derive(Default)]
@@ -41,6 +59,7 @@ pub struct PlaneState {
     queue: VecDeque<Lease>,
     pub registration: Option<RunnerRegistration>,
     pub sessions: u64,
+    instance: Option<uuid::Uuid>,
     pub contents: BTreeMap<AttemptId, Vec<u8>>,
     pub lease_seconds: f64,
     /// Everything is refused with 503, as by a service that restarts.
@@ -48,6 +67,9 @@ pub struct PlaneState {
     /// So many output calls are stored and then answered with 503: the answer is lost.
     pub lose_output_answers: u32,
     pub lose_finish_answers: u32,
+    /// While set, finishes are answered with 503 and counted, and nothing of them is stored.
+    pub refuse_finishes: bool,
+    pub refused_finishes: u32,
 }
 
 #[derive(Clone)]
@@ -159,7 +181,13 @@ impl Plane {
         String::from_utf8_lossy(&all).into_owned()
     }
 
-    fn record<T>(&self, id: AttemptId, epoch: u64, then: impl FnOnce(&mut Record) -> Answer<T>) -> Answer<T> {
+    fn record<T>(
+        &self,
+        headers: &HeaderMap,
+        id: AttemptId,
+        epoch: u64,
+        then: impl FnOnce(&mut Record) -> Answer<T>,
+    ) -> Answer<T> {
         let mut state = self.state();
         if state.away {
             return Err(problem(503, "unavailable", json!({})));
@@ -169,6 +197,12 @@ impl Plane {
             .get_mut(&id)
             .ok_or_else(|| problem(404, "not_found", json!({})))?;
         if record.gone || record.epoch != epoch {
+            return Err(problem(409, "stale_epoch", json!({})));
+        }
+        if record.is_live() && record.session != session_of(headers) {
+            record.fenced += 1;
+            drop(state);
+            self.changed.notify_waiters();
             return Err(problem(409, "stale_epoch", json!({})));
         }
         let answer = then(record);
@@ -186,10 +220,20 @@ impl Plane {
     }
 }
 
+/// The session whose token the call carries.
+fn session_of(headers: &HeaderMap) -> u64 {
+    let token = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let number = token.and_then(|token| token.strip_prefix("Bearer token-"));
+    number.and_then(|number| number.parse().ok()).unwrap_or(0)
+}
+
 async fn session(State(plane): State<Plane>, Json(request): Json<SessionRequest>) -> Answer<RunnerSession> {
     plane.refuse_while_away()?;
     plane.change(|state| {
-        state.sessions += 1;
+        if state.instance != Some(request.instance) {
+            state.sessions = state.sessions.max(EARLIER_SESSION) + 1;
+            state.instance = Some(request.instance);
+        }
         state.registration = Some(request.registration);
     });
     let state = plane.state();
@@ -203,18 +247,61 @@ async fn session(State(plane): State<Plane>, Json(request): Json<SessionRequest>
     }))
 }
 
-async fn pull(State(plane): State<Plane>, Json(request): Json<LeasePullRequest>) -> Answer<LeasePullResponse> {
-    plane.refuse_while_away()?;
-    let take = || {
-        let mut state = plane.state();
-        let free = (request.free_slots as usize).min(state.queue.len());
-        let seconds = state.lease_seconds;
-        let give = |mut lease: Lease| {
-            lease.deadline_in_seconds = seconds;
-            lease
+impl PlaneState {
+    /// Compares what a runner of `session` holds with what is recorded: takes over, loses, finds again.
+    fn compare(&mut self, session: u64, request: &LeasePullRequest) -> (Vec<Lease>, Vec<AttemptId>) {
+        let held = |id: &AttemptId, record: &Record| {
+            let listed = |held: &execution_plane_api::HeldAttempt| held.attempt_id == *id && held.epoch == record.epoch;
+            request.held.iter().any(listed)
         };
-        state.queue.drain(..free).map(give).collect::<Vec<_>>()
-    };
+        let mut undelivered = Vec::new();
+        for (id, record) in self.attempts.iter_mut().filter(|(_, record)| record.is_live()) {
+            match (record.session < session, held(id, record)) {
+                (true, true) => record.session = session,
+                (true, false) => record.gone = true,
+                (false, false) if !record.started => undelivered.extend(record.lease.clone()),
+                (false, _) => {}
+            }
+        }
+        let in_vain = |id: &AttemptId| self.attempts.get(id).is_none_or(|record| !record.is_live());
+        let gone = request
+            .held
+            .iter()
+            .map(|held| held.attempt_id)
+            .filter(in_vain)
+            .collect();
+        (undelivered, gone)
+    }
+
+    fn claim(&mut self, session: u64, free_slots: u32) -> Vec<Lease> {
+        let free = (free_slots as usize).min(self.queue.len());
+        let mut leases: Vec<Lease> = self.queue.drain(..free).collect();
+        for lease in &mut leases {
+            lease.deadline_in_seconds = self.lease_seconds;
+            let record = self.attempts.get_mut(&lease.attempt_id).unwrap();
+            record.session = session;
+            record.lease = Some(lease.clone());
+        }
+        leases
+    }
+}
+
+async fn pull(
+    State(plane): State<Plane>,
+    headers: HeaderMap,
+    Json(request): Json<LeasePullRequest>,
+) -> Answer<LeasePullResponse> {
+    plane.refuse_while_away()?;
+    let session = session_of(&headers);
+    if session != plane.state().sessions {
+        return Err(problem(401, "session_superseded", json!({})));
+    }
+    let (leases, gone) = plane.state().compare(session, &request);
+    plane.changed.notify_waiters();
+    if !leases.is_empty() || !gone.is_empty() {
+        return Ok(Json(LeasePullResponse { leases, gone }));
+    }
+    let take = || plane.state().claim(session, request.free_slots);
     let wait = async {
         loop {
             let changed = plane.changed.notified();
@@ -233,15 +320,22 @@ async fn pull(State(plane): State<Plane>, Json(request): Json<LeasePullRequest>)
     }))
 }
 
-async fn renew(State(plane): State<Plane>, Json(request): Json<LeaseRenewRequest>) -> Answer<LeaseRenewResponse> {
+async fn renew(
+    State(plane): State<Plane>,
+    headers: HeaderMap,
+    Json(request): Json<LeaseRenewRequest>,
+) -> Answer<LeaseRenewResponse> {
     plane.refuse_while_away()?;
+    let session = session_of(&headers);
     let look = || {
         let state = plane.state();
         let outcome = |held: &execution_plane_api::HeldAttempt| match state.attempts.get(&held.attempt_id) {
-            Some(record) if record.epoch == held.epoch && !record.gone => match record.cancel {
-                true => RenewOutcome::CancelRequested,
-                false => RenewOutcome::Ok,
-            },
+            Some(record) if record.epoch == held.epoch && record.is_live() && record.session == session => {
+                match record.cancel {
+                    true => RenewOutcome::CancelRequested,
+                    false => RenewOutcome::Ok,
+                }
+            }
             _ => RenewOutcome::Gone,
         };
         let news = request.held.iter().any(|held| match outcome(held) {
@@ -280,10 +374,11 @@ async fn renew(State(plane): State<Plane>, Json(request): Json<LeaseRenewRequest
 
 async fn started(
     State(plane): State<Plane>,
+    headers: HeaderMap,
     Path(id): Path<AttemptId>,
     Json(request): Json<StartedRequest>,
 ) -> Answer<StartedResponse> {
-    plane.record(id, request.epoch, |record| {
+    plane.record(&headers, id, request.epoch, |record| {
         record.started = true;
         Ok(Json(StartedResponse {
             state: AttemptState::Running,
@@ -293,6 +388,7 @@ async fn started(
 
 async fn output(
     State(plane): State<Plane>,
+    headers: HeaderMap,
     Path(id): Path<AttemptId>,
     Json(request): Json<OutputUploadRequest>,
 ) -> Answer<OutputAcknowledged> {
@@ -302,7 +398,7 @@ async fn output(
         state.lose_output_answers = state.lose_output_answers.saturating_sub(1);
         lose
     };
-    plane.record(id, request.epoch, |record| {
+    plane.record(&headers, id, request.epoch, |record| {
         for chunk in request.chunks {
             let next = record.chunks.len() as u64 + 1;
             if chunk.sequence > next {
@@ -329,12 +425,13 @@ async fn output(
 
 async fn artifact(
     State(plane): State<Plane>,
+    headers: HeaderMap,
     Path((id, name)): Path<(AttemptId, String)>,
     Query(query): Query<ArtifactUploadQuery>,
     body: Bytes,
 ) -> Answer<ArtifactRef> {
     assert_eq!(kernel::Sha256Digest::of(&body), query.sha256);
-    plane.record(id, query.epoch, |record| {
+    plane.record(&headers, id, query.epoch, |record| {
         record.artifacts.insert(name.clone(), body.to_vec());
         let job = record.job.as_ref().unwrap();
         Ok(Json(ArtifactRef {
@@ -357,16 +454,21 @@ async fn artifact(
 
 async fn finish(
     State(plane): State<Plane>,
+    headers: HeaderMap,
     Path(id): Path<AttemptId>,
     Json(request): Json<FinishRequest>,
 ) -> Answer<FinishResponse> {
+    if plane.state().refuse_finishes {
+        plane.change(|state| state.refused_finishes += 1);
+        return Err(problem(503, "unavailable", json!({})));
+    }
     let lose = {
         let mut state = plane.state();
         let lose = state.lose_finish_answers > 0;
         state.lose_finish_answers = state.lose_finish_answers.saturating_sub(1);
         lose
     };
-    plane.record(id, request.epoch, |record| {
+    plane.record(&headers, id, request.epoch, |record| {
         if record.chunks.len() as u64 != request.last_output_sequence {
             let expected = record.chunks.len() as u64 + 1;
             return Err(problem(

@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{self, Job, Runner, outputs};
-use crate::plane::Plane;
+use crate::plane::{EARLIER_SESSION, Plane};
 use crate::sshd::{Sshd, running};
 
 const CHILD: &str = "PLATFORM_TEST_RUNNER_DIRECTORY";
@@ -139,9 +139,94 @@ async fn a_runner_killed_anywhere_in_an_attempts_life_tells_one_true_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_report_that_was_not_accepted_before_the_runner_was_killed_is_brought_by_the_next() {
+    let (runner, sshd) = (Runner::prepare().await, Sshd::start());
+    runner.put_key(&sshd.private_key);
+    runner.plane.change(|state| state.refuse_finishes = true);
+    let first = start(&runner, None);
+    let counter = sshd.place().join("count");
+    let command = format!("echo ran >>{}; echo up", counter.display());
+    let id = runner.submit(Job::new("ssh", json!({"commands": [command]})).on(vec![sshd.target("web-1")]));
+    runner
+        .plane
+        .until("a finish that is not stored", |state| state.refused_finishes > 0)
+        .await;
+    kill(first).await;
+    runner.plane.change(|state| state.refuse_finishes = false);
+    let second = start(&runner, None);
+    let result = runner.plane.result(id).await;
+    assert_eq!(
+        (result.status, result.job_started, result.reason),
+        (ExecutionStatus::Succeeded, Some(JobStarted::Yes), None)
+    );
+    assert_eq!(runner.plane.output(id), "up\n");
+    assert_eq!(
+        std::fs::read_to_string(&counter).unwrap(),
+        "ran\n",
+        "and nothing ran again"
+    );
+    {
+        let state = runner.plane.state();
+        let record = &state.attempts[&id];
+        assert_eq!((record.finishes, record.session), (1, state.sessions));
+        assert_eq!(record.fenced, 0, "nothing is told before a pull has listed the attempt");
+    }
+    while runner.kept() > 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    kill(second).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_that_no_pull_confirms_does_not_cost_a_report() {
+    let (mut runner, sshd) = (Runner::start().await, Sshd::start());
+    runner.put_key(&sshd.private_key);
+    runner.plane.change(|state| state.refuse_finishes = true);
+    let id = runner.submit(Job::new("ssh", json!({"commands": ["echo up"]})).on(vec![sshd.target("web-1")]));
+    runner
+        .plane
+        .until("a finish that is not stored", |state| state.refused_finishes > 0)
+        .await;
+    // As if the lease were an earlier session's: only a pull that lists it takes it over.
+    runner.plane.change(|state| {
+        state.attempts.get_mut(&id).unwrap().session = EARLIER_SESSION;
+        state.refuse_finishes = false;
+    });
+    let result = runner.plane.result(id).await;
+    assert_eq!(result.status, ExecutionStatus::Succeeded);
+    assert!(runner.plane.state().attempts[&id].fenced > 0);
+    runner.end().await;
+    assert_eq!(runner.kept(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_of_an_attempt_that_was_declared_lost_meanwhile_is_dropped() {
+    let (runner, sshd) = (Runner::prepare().await, Sshd::start());
+    runner.put_key(&sshd.private_key);
+    runner.plane.change(|state| state.refuse_finishes = true);
+    let first = start(&runner, None);
+    let id = runner.submit(Job::new("ssh", json!({"commands": ["echo up"]})).on(vec![sshd.target("web-1")]));
+    runner
+        .plane
+        .until("a finish that is not stored", |state| state.refused_finishes > 0)
+        .await;
+    kill(first).await;
+    runner.plane.change(|state| {
+        state.refuse_finishes = false;
+        state.attempts.get_mut(&id).unwrap().gone = true;
+    });
+    let second = start(&runner, None);
+    while runner.kept() > 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(runner.plane.state().attempts[&id].result.is_none());
+    kill(second).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn two_runners_never_share_a_state_directory() {
     let mut runner = Runner::start().await;
-    runner.plane.until("the enrolment", |state| state.sessions == 1).await;
+    runner.plane.until("the enrolment", |state| state.sessions > 0).await;
     let config = harness::config(&runner.plane, runner.directory.path());
     let deps = harness::deps(&runner.secrets).await;
     let second = execution_plane_runner::run(config, deps, CancellationToken::new()).await;

@@ -85,7 +85,8 @@ fn interpreter(target: &TargetResource) -> Option<Value> {
     value.as_str().filter(|path| path.starts_with('/')).map(Value::from)
 }
 
-/// ansible's own configuration; the bundle's `ansible.cfg` is not read.
+/// ansible's own configuration; the bundle's `ansible.cfg` is not read. Where a connection names no
+/// interpreter, ansible looks for one without a warning about it in the job's output.
 pub(super) fn configuration(work: &Path) -> String {
     let work = work.display();
     format!(
@@ -95,6 +96,7 @@ pub(super) fn configuration(work: &Path) -> String {
          inventory_enabled = yaml\n\
          callback_plugins = {work}/ansible/callbacks\n\
          callbacks_enabled = platform_events\n\
+         interpreter_python = auto_silent\n\
          local_tmp = {work}/ansible/tmp\n\
          nocows = True\n\
          nocolor = True\n\
