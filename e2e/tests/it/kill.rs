@@ -18,6 +18,8 @@ async fn stage() -> (Deployment, Arc<World>, Teller) {
     let teller = Teller::of(&deployment);
     teller.publish(&one_host()).await;
     teller.publish(&endless()).await;
+    // The copy of the catalog is there before the first plan.
+    teller.catalog_is_whole().await;
     (deployment, world, teller)
 }
 
@@ -40,6 +42,19 @@ async fn restart_all(deployment: &mut Deployment, variables: &[(&str, &str)]) {
     }
 }
 
+/// The part of the stage hand in a story that loses its runner: kills it once its job is at work.
+async fn lose_runner(deployment: &mut Deployment, world: &World, mark: &str, story: Story) {
+    if story != Story::Lost {
+        return;
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while world.lines(0, mark) == 0 {
+        assert!(Instant::now() < deadline, "{mark}: the job does not run");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    deployment.kill(Role::Runner).await;
+}
+
 /// Every declared place, with the story that reaches it.
 async fn reached(
     deployment: &mut Deployment,
@@ -55,8 +70,15 @@ async fn reached(
             &[(ARM, "trace"), (LOG, log.to_str().expect("a plain path"))],
         )
         .await;
-        let operation = teller.tell(story, &format!("trace-{index}"), world).await;
-        teller.end(operation.summary.id).await;
+        let mark = format!("trace-{index}");
+        let (told, ()) = tokio::join!(
+            teller.tell(story, &mark, world),
+            lose_runner(deployment, world, &mark, story)
+        );
+        if story == Story::Lost {
+            deployment.launch(Role::Runner, &[]);
+        }
+        teller.end(told.summary.id).await;
         // What follows the end (acknowledgements, the feed, the projection) belongs to the story.
         teller.catalog_is_whole().await;
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -106,6 +128,7 @@ async fn killed_at_every_named_place_nothing_is_lost_and_nothing_runs_twice() {
             let (teller, story, mark, world) = (teller.clone(), *story, mark.clone(), world.clone());
             tokio::spawn(async move { teller.tell(story, &mark, &world).await })
         };
+        lose_runner(&mut deployment, &world, &mark, *story).await;
         let deadline = Instant::now() + PATIENCE;
         while !was_hit(&log, name) {
             assert!(Instant::now() < deadline, "{name} was not reached");
@@ -114,6 +137,9 @@ async fn killed_at_every_named_place_nothing_is_lost_and_nothing_runs_twice() {
         deployment.ended(role).await;
         hit += 1;
         deployment.launch(role, &[]);
+        if *story == Story::Lost {
+            deployment.launch(Role::Runner, &[]);
+        }
         let operation = telling.await.unwrap_or_else(|error| panic!("{name}: {error}"));
         let operation = teller.end(operation.summary.id).await;
         *ends
