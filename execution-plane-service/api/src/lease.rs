@@ -13,6 +13,9 @@
 //!    - A lease of an *earlier* session that is not listed is declared lost at once. So, before its
 //!      first pull, a restarted runner has either re-adopted what its earlier self left (and lists
 //!      it) or ended every process of it.
+//!    - A lease of an earlier session that is listed is this session's from then on. Until then every
+//!      write about it is answered 409 `stale_epoch` and a renewal calls it `gone`: a refusal proves
+//!      that an attempt is over only when a pull sent after it says so.
 //!    - What is listed and no longer the runner's comes back under `gone`: end it, report nothing.
 //! 3. `POST /v1/runner/leases/renew` in a loop, as a long poll of at most a third of the lease. A
 //!    runner that could not renew stops its own jobs before the deadline, counted by its own
