@@ -11,13 +11,14 @@ use kernel::id::OperationId;
 
 use crate::commits::Counter;
 use crate::dbos::Dbos;
-use crate::table::Table;
+use crate::table::{Row, Table};
 use crate::updates;
 use crate::{OPERATIONS, ROUNDS, SIZE, median};
 
 fn template(nodes: usize, chained: bool) -> String {
-    let mut text =
-        String::from("name: main\ntitle: No-op nodes\ndescription: Nodes that do nothing.\nrequirements:\n  host: {resource_type: compute.node, count: {min: 1, max: 1}, claim: read}\nnodes:\n");
+    let mut text = String::from(
+        "name: main\ntitle: No-op nodes\ndescription: Nodes that do nothing.\nrequirements:\n  host: {resource_type: compute.node, count: {min: 1, max: 1}, claim: read}\nnodes:\n",
+    );
     for node in 0..nodes {
         let needs = if chained && node > 0 {
             format!("    needs: [n{}]\n", node - 1)
@@ -124,6 +125,14 @@ pub async fn run(deployment: &Deployment, table: &mut Table) {
             median(&syncs),
             median(&peer_syncs)
         );
-        table.add(figure, median(&mine), "DBOS", median(&theirs), "s", target, note);
+        table.add(Row {
+            what: figure,
+            ours: median(&mine),
+            peer: "DBOS",
+            theirs: median(&theirs),
+            unit: "s",
+            target,
+            note,
+        });
     }
 }

@@ -2,14 +2,16 @@
 
 use serde_json::json;
 
-struct Row {
-    what: String,
-    ours: f64,
-    peer: String,
-    theirs: f64,
-    unit: &'static str,
-    target: String,
-    note: String,
+/// One figure beside its peer's.
+pub struct Row {
+    pub what: &'static str,
+    pub ours: f64,
+    pub peer: &'static str,
+    pub theirs: f64,
+    pub unit: &'static str,
+    /// What is aimed at.
+    pub target: &'static str,
+    pub note: String,
 }
 
 /// Rows of figures.
@@ -19,26 +21,8 @@ pub struct Table {
 }
 
 impl Table {
-    /// Ours beside a peer's; `target` says what is aimed at.
-    pub fn add(
-        &mut self,
-        what: &str,
-        ours: f64,
-        peer: &str,
-        theirs: f64,
-        unit: &'static str,
-        target: &str,
-        note: String,
-    ) {
-        let row = Row {
-            what: what.into(),
-            ours,
-            peer: peer.into(),
-            theirs,
-            unit,
-            target: target.into(),
-            note,
-        };
+    /// Adds a figure.
+    pub fn add(&mut self, row: Row) {
         self.rows.push(row);
     }
 

@@ -12,7 +12,7 @@ use resource_catalog_api::{ApplyResource, Outcome};
 use serde_json::json;
 
 use crate::commits::Counter;
-use crate::table::Table;
+use crate::table::{Row, Table};
 use crate::{ROUNDS, median};
 
 const CLIENTS: usize = 16;
@@ -141,13 +141,13 @@ pub async fn run(deployment: &Deployment, table: &mut Table) {
         ours.push(done as f64 / started.elapsed().as_secs_f64());
         theirs.push(pgbench(deployment));
     }
-    table.add(
-        "resource updates a second, 16 clients",
-        median(&ours),
-        "pgbench, same work in SQL",
-        median(&theirs),
-        "/s",
-        "reported (0.70 later)",
-        String::new(),
-    );
+    table.add(Row {
+        what: "resource updates a second, 16 clients",
+        ours: median(&ours),
+        peer: "pgbench, same work in SQL",
+        theirs: median(&theirs),
+        unit: "/s",
+        target: "reported (0.70 later)",
+        note: String::new(),
+    });
 }
