@@ -254,6 +254,9 @@ impl Decider<'_> {
         if self.cancelling() {
             return self.settle_cancelled(ix, result);
         }
+        if may_still_run(result) {
+            return self.still_running(ix, result);
+        }
         if job.output_contract != contracts::OutputContract::default() {
             self.change(ix, |row| row.state = NodeState::Verifying);
         }
@@ -284,6 +287,21 @@ impl Decider<'_> {
         });
     }
 
+    /// The runner could not see to it that what the job began on a target has ended: nobody may say that it has.
+    fn still_running(&mut self, ix: NodeIx, result: &ExecutionResult) {
+        self.keep(ix, result);
+        let reason = match result.reason {
+            Some(contracts::ExitReason::Timeout) => NodeReason::Timeout,
+            Some(contracts::ExitReason::LostRunner) => NodeReason::LostRunner,
+            _ => NodeReason::Person,
+        };
+        let message = format!(
+            "{}; something of it may still run on a target",
+            result.exit_summary.message
+        );
+        self.unresolved(ix, reason, message);
+    }
+
     pub(super) fn cancelling(&self) -> bool {
         self.state.operation.progress.cancel.is_some()
     }
@@ -295,6 +313,9 @@ impl Decider<'_> {
         if lost && started(result) != JobStarted::No {
             let message = result.exit_summary.message.clone();
             return self.unresolved(ix, NodeReason::LostRunner, message);
+        }
+        if may_still_run(result) {
+            return self.still_running(ix, result);
         }
         self.keep(ix, result);
         let word = match result.status {
@@ -333,4 +354,14 @@ impl Decider<'_> {
         }
         self.fail(ix, failure);
     }
+}
+
+/// The job was ended, and the runner does not know whether its processes on the targets were: the output
+/// `remote_processes` reads `unknown`.
+fn may_still_run(result: &ExecutionResult) -> bool {
+    let told = result
+        .outputs
+        .as_ref()
+        .and_then(|outputs| outputs.get("remote_processes"));
+    result.status != contracts::ExecutionStatus::Succeeded && told.is_some_and(|word| word == "unknown")
 }

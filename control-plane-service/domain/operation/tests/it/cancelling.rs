@@ -205,3 +205,15 @@ fn a_cancel_reaches_an_attempt_whose_submission_was_not_answered() {
     }]);
     assert_eq!(world.status(), OperationStatus::Cancelled);
 }
+
+#[test]
+fn field_note_35_a_job_that_may_still_run_on_a_target_is_never_a_bare_cancelled() {
+    let mut world = running();
+    world.accept(CommandKind::Cancel);
+    world.finish("work", &End::StillRunning);
+    assert_eq!(world.node_state("work"), NodeState::Unresolved);
+    assert_eq!(world.status(), OperationStatus::Unresolved);
+    assert!(world.store.holds_claims(), "something of it may still run");
+    let message = world.node("work").message.clone().unwrap_or_default();
+    assert!(message.contains("may still run"), "{message}");
+}

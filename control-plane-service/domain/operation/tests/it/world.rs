@@ -430,6 +430,8 @@ pub enum End {
     Cancelled,
     TimedOut,
     EndedBy(ExitReason),
+    /// Ended by a person, and the runner does not know whether its processes on the targets were.
+    StillRunning,
     /// Ran on so many targets.
     RanOn(u64),
 }
@@ -458,6 +460,12 @@ impl End {
                 -1,
                 ExitCategory::Unknown,
                 Some(ExitReason::Timeout),
+            ),
+            Self::StillRunning => (
+                ExecutionStatus::Failed,
+                -1,
+                ExitCategory::Unknown,
+                Some(ExitReason::Person),
             ),
             Self::EndedBy(reason) => (ExecutionStatus::Failed, -1, ExitCategory::PolicyError, Some(*reason)),
         };
@@ -496,6 +504,9 @@ fn outputs(end: &End, spec: &JobSpec) -> serde_json::Map<String, Value> {
     outputs.insert("from".into(), Value::from(spec.plan_node_id.clone()));
     if let End::RanOn(targets) = end {
         outputs.insert("targets_executed".into(), Value::from(*targets));
+    }
+    if *end == End::StillRunning {
+        outputs.insert("remote_processes".into(), "unknown".into());
     }
     outputs
 }
