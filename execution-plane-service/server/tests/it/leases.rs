@@ -163,6 +163,43 @@ async fn a_restarted_runner_keeps_what_it_lists_and_what_it_does_not_list_is_los
 }
 
 #[tokio::test]
+async fn what_an_earlier_session_leased_is_taken_from_the_next_once_a_pull_has_listed_it() {
+    let world = World::start().await;
+    let before = world.runner("r1").await;
+    world.submit(&[noop()]).await;
+    let lease = before.one().await;
+    before.running(&lease).await.unwrap();
+    before.output(&lease, chunks(&["before\n"])).await.unwrap();
+
+    let after = world.runner("r1").await;
+    for early in [
+        after
+            .output(&lease, chunks(&["before\n", "after\n"]))
+            .await
+            .unwrap_err(),
+        after.finish(&lease, 1).await.unwrap_err(),
+    ] {
+        assert_eq!(code(&early), (409, "stale_epoch"), "not listed yet");
+    }
+    assert_eq!(
+        after.renew(&[held(&lease)], 0).await.leases[0].outcome,
+        RenewOutcome::Gone
+    );
+
+    let pulled = after.pull_holding(0, 0, &[held(&lease)]).await;
+    assert!(pulled.leases.is_empty() && pulled.gone.is_empty());
+    assert_eq!(
+        after.renew(&[held(&lease)], 0).await.leases[0].outcome,
+        RenewOutcome::Ok
+    );
+    assert_eq!(after.output(&lease, chunks(&["before\n", "after\n"])).await.unwrap(), 2);
+    after.finish(&lease, 2).await.unwrap();
+    let results = world.results(Vec::new()).await;
+    assert_eq!(results[0].status, ExecutionStatus::Succeeded);
+    assert_eq!(results[0].raw_logs[0].size_bytes, 13);
+}
+
+#[tokio::test]
 async fn another_runners_attempt_does_not_exist() {
     let world = World::start().await;
     let (one, two) = (world.runner("r1").await, world.runner("r2").await);
