@@ -53,6 +53,9 @@ pub enum RunnerError {
     Http(#[source] reqwest::Error),
 }
 
+/// An attempt of an earlier process, listed as held.
+type InHand = (Arc<Active>, LeftBehind);
+
 /// Everything that the parts of a runner share. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Runner {
@@ -64,7 +67,7 @@ pub(crate) struct Runner {
     pub(crate) client: RunnerClient,
     pulls: Arc<Pulls>,
     /// What an earlier process left, until a pull has listed it.
-    left: Arc<Mutex<Vec<(Arc<Active>, LeftBehind)>>>,
+    left: Arc<Mutex<Vec<InHand>>>,
     tokens: Arc<RotatingToken>,
 }
 
@@ -304,7 +307,7 @@ impl Runner {
         }
     }
 
-    fn left(&self) -> MutexGuard<'_, Vec<(Arc<Active>, LeftBehind)>> {
+    fn left(&self) -> MutexGuard<'_, Vec<InHand>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
