@@ -39,7 +39,7 @@ pub(crate) struct Cell {
     pub(crate) benign: bool,
 }
 
-/// One operation. Built by [`OperationState::create`] or [`OperationState::restore`], moved on by
+/// One operation. Built by [`crate::create`] or [`OperationState::restore`], moved on by
 /// [`crate::decide`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct OperationState {

@@ -8,6 +8,8 @@
 //! - functions are those of [`FUNCTIONS`]; none reads a clock, a random source or the outside.
 //!
 //! Values go in and come out as JSON. Integers are CEL `int`s.
+//!
+//! Long because each limit stands beside the tests that show what it refuses.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
