@@ -77,7 +77,7 @@ impl DatabaseUrl {
     }
 
     #[cfg(feature = "testing")]
-    pub(crate) fn password(&self) -> Option<&str> {
+    pub fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
 

@@ -209,7 +209,9 @@ impl<'t, 'c> Pool<'t, 'c> {
                 options.push((moved.len(), 1, rank, judged, moved));
             }
         }
-        options.sort_by_key(|(cost, moved, rank, _, _)| (*cost, *moved, *rank));
+        // Where all that fit are needed, those that fit come first: one that is made to fit adds to them.
+        let may_wait = |judged: &Judged<'c>| requirement.count.max.is_none() && !judged.unmet.is_empty();
+        options.sort_by_key(|(cost, moved, rank, judged, _)| (may_wait(judged), *cost, *moved, *rank));
         let mut remedy = Remedy::default();
         let mut reached = chosen.len();
         for (_, moved, rank, judged, changes) in options {

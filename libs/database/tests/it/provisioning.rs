@@ -22,7 +22,13 @@ async fn remove(name: &str) {
 async fn provisioning_is_safe_when_many_do_it_at_once_and_again() {
     let server = testing::test_server();
     let name = format!("provision_{}", uuid::Uuid::new_v4().simple());
-    let passwords = RolePasswords::default();
+    // As the other tests have it: roles belong to the whole server, and so do their passwords.
+    let password = server.password().map(secrecy::SecretString::from);
+    let passwords = RolePasswords {
+        owner: password.clone(),
+        api: password.clone(),
+        worker: password,
+    };
     let all = (0..6).map(|_| provision_named(&server, NOTEBOOK, &name, &passwords));
     let urls = try_join_all(all).await.unwrap();
     // Whoever starts next migrates too: one applies, the others wait and find it done.

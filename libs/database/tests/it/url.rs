@@ -37,11 +37,11 @@ async fn a_unix_socket_works_for_both_libraries() {
         .await
         .unwrap();
     let (directory, port): (String, String) = (row.get(0), row.get(1));
-    let text = format!(
-        "postgres://{}@/postgres?host={directory}&port={port}",
-        testing::test_server().user()
-    );
-    let socket = Database::open(&text.parse().unwrap(), "test", PoolSizes::default()).unwrap();
+    let server = testing::test_server();
+    let text = format!("postgres://{}@/postgres?host={directory}&port={port}", server.user());
+    let url: DatabaseUrl = text.parse().unwrap();
+    let url = url.with_user(server.user(), server.password());
+    let socket = Database::open(&url, "test", PoolSizes::default()).unwrap();
     socket.ping().await.unwrap();
     let mut transaction = socket.begin(Scope::All).await.unwrap();
     let one: i32 = sqlx::query_scalar("SELECT 1")
