@@ -104,7 +104,8 @@ pub async fn cancel(what: &Cancel, platform: &Platform, printer: Printer) -> Res
     if what.no_wait {
         return and_tell(id, platform, printer).await;
     }
-    match watch::follow(id, false, platform, printer).await? {
+    // An outcome that is not known waits for a person, not for time.
+    match watch::follow(id, true, platform, printer).await? {
         Exit::Cancelled => Ok(Exit::Success),
         other => Ok(other),
     }
