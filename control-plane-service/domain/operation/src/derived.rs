@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use control_plane_plan::{Accept, GateClaims, NodeKind};
 
-use crate::index::NodeIx;
+use crate::index::{IndexedNeed, NodeIx};
 use crate::lane::LaneState;
 use crate::row::NodeWait;
 use crate::state::{Cell, OperationState, is_bad};
@@ -25,6 +25,8 @@ pub(crate) struct Counts {
     pub(crate) soon: usize,
     /// Ended in failure, timeout or cancellation.
     pub(crate) bad: usize,
+    /// Settled ones that would have run but for an operator's skip of something else.
+    pub(crate) left_out: usize,
 }
 
 impl Counts {
@@ -80,21 +82,74 @@ impl OperationState {
 
     /// Marks an ended node whose needs have settled as settled.
     pub(crate) fn settle(&mut self, ix: NodeIx) {
+        let forgone = self.is_forgone(ix);
         let benign = match (self.cells[ix].row.state, self.cells[ix].row.reason) {
             (NodeState::Skipped, Some(NodeReason::Condition | NodeReason::Operator)) => true,
-            (NodeState::Skipped, Some(NodeReason::NeedsNotMet)) => self.skipped_by_benign(ix),
+            (NodeState::Skipped, Some(NodeReason::NeedsNotMet)) => !forgone && self.skipped_by_harmless(ix),
             _ => false,
         };
         let cell = &mut self.cells[ix];
         cell.benign = benign;
+        cell.forgone = forgone;
         cell.settled = true;
+        self.counts.left_out += usize::from(self.is_left_out(ix));
     }
 
-    fn skipped_by_benign(&self, ix: NodeIx) -> bool {
+    /// Whether it would have run but for an operator's skip of something else. A fan-out is only a tally.
+    pub(crate) fn is_left_out(&self, ix: NodeIx) -> bool {
+        let cell = &self.cells[ix];
+        let is_join = matches!(self.plan.node(ix).action, NodeKind::Join);
+        cell.forgone && !is_join && cell.row.reason != Some(NodeReason::Operator)
+    }
+
+    /// Whether an operator skipped it, and something did not start for want of it.
+    pub(crate) fn skipped_what_others_need(&self, ix: NodeIx) -> bool {
+        let row = &self.cells[ix].row;
+        let by_operator = row.state == NodeState::Skipped && row.reason == Some(NodeReason::Operator);
+        let mut dependents = self.plan.edges(ix).dependents.iter();
+        let is_join = matches!(self.plan.node(ix).action, NodeKind::Join);
+        by_operator && !is_join && dependents.any(|(dependent, _)| self.cells[*dependent].forgone)
+    }
+
+    /// Who skips a node answers for that node; not for those that need its success, for which it only is
+    /// missing. Those that handle its failure, or accept that it was skipped, lack nothing.
+    fn is_forgone(&self, ix: NodeIx) -> bool {
+        let row = &self.cells[ix].row;
+        let edges = self.plan.edges(ix);
+        if row.state != NodeState::Skipped {
+            return false;
+        }
+        if matches!(self.plan.node(ix).action, NodeKind::Join) {
+            return edges.items.iter().any(|item| self.cells[*item].forgone);
+        }
+        match row.reason {
+            Some(NodeReason::Operator) => true,
+            Some(NodeReason::NeedsNotMet | NodeReason::GateClosed) if !self.plan.node(ix).skipped => {
+                let missing = |need: &IndexedNeed| !self.is_accepted(need);
+                let success = |need: &IndexedNeed| need.accept.contains(Accept::Succeeded);
+                let forgone = |need: &IndexedNeed| self.cells[need.node].forgone;
+                let stops = |need: &&IndexedNeed| missing(need) || (forgone(need) && self.closes(need.node));
+                let mut stopping = edges.needs.iter().filter(stops).peekable();
+                stopping.peek().is_some() && stopping.all(|need| forgone(need) && success(need))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether what is behind `ix` stays shut.
+    fn closes(&self, ix: NodeIx) -> bool {
+        self.cells[ix].closed || matches!(self.plan.node(ix).action, NodeKind::Gate(_))
+    }
+
+    fn is_accepted(&self, need: &IndexedNeed) -> bool {
+        let row = &self.cells[need.node].row;
+        accept_of(row.state, row.reason).is_some_and(|end| need.accept.contains(end))
+    }
+
+    fn skipped_by_harmless(&self, ix: NodeIx) -> bool {
         self.plan.edges(ix).needs.iter().all(|need| {
             let cell = &self.cells[need.node];
-            let accepted = accept_of(cell.row.state, cell.row.reason).is_some_and(|end| need.accept.contains(end));
-            accepted || cell.benign
+            self.is_accepted(need) || cell.benign || cell.forgone
         })
     }
 

@@ -109,8 +109,43 @@ pub struct CancelProgress {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum RunFailure {
-    ClaimsRefused { blockers: Vec<Blocker> },
-    BindingsMoved { moved: Vec<Moved> },
+    ClaimsRefused {
+        blockers: Vec<Blocker>,
+    },
+    BindingsMoved {
+        moved: Vec<Moved>,
+    },
+    /// Nothing failed, but nodes did not start for want of what an operator skipped.
+    LeftOut(LeftOut),
+}
+
+/// What an operator's skips kept from starting. Names at most [`LeftOut::NAMED`] of each.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Skipped by an operator.
+    pub skipped: Vec<String>,
+    /// Needed their success.
+    pub not_started: Vec<String>,
+    /// How many did not start.
+    pub count: usize,
+}
+
+impl LeftOut {
+    /// More are counted, not named.
+    pub const NAMED: usize = 20;
+}
+
+impl core::fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let verb = if self.skipped.len() == 1 { "was" } else { "were" };
+        let (skipped, not_started) = (self.skipped.join(", "), self.not_started.join(", "));
+        write!(f, "not started because {skipped} {verb} skipped: {not_started}")?;
+        let more = self.count - self.not_started.len();
+        if more > 0 {
+            write!(f, " and {more} more")?;
+        }
+        write!(f, "; a retry that names {skipped} runs them")
+    }
 }
 
 /// A bound resource that is not what was planned with.

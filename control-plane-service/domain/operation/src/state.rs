@@ -37,6 +37,8 @@ pub(crate) struct Cell {
     pub(crate) settled: bool,
     /// Skipped without anything having gone wrong.
     pub(crate) benign: bool,
+    /// It did not run because an operator skipped it, or something whose success it needs.
+    pub(crate) forgone: bool,
 }
 
 /// One operation. Built by [`crate::create`] or [`OperationState::restore`], moved on by
@@ -345,6 +347,7 @@ impl Cell {
             closed: false,
             settled: false,
             benign: false,
+            forgone: false,
         }
     }
 }

@@ -2,7 +2,7 @@
 //! that ends the run, and never while something may still run.
 
 use super::Decider;
-use crate::row::{ClaimsState, RunFailure, ValidationState};
+use crate::row::{ClaimsState, LeftOut, RunFailure, ValidationState};
 use crate::{EffectKind, EventKind, OperationStatus, RunEnd};
 
 impl Decider<'_> {
@@ -17,6 +17,7 @@ impl Decider<'_> {
     }
 
     fn end_run(&mut self) {
+        self.tell_left_out();
         let end = self.outcome();
         let detail = self.why(end);
         let now = self.now;
@@ -35,6 +36,24 @@ impl Decider<'_> {
         if self.state.plan.bindings().next().is_some() {
             self.effect(EffectKind::ReleaseFinalizers);
         }
+    }
+
+    /// Green means that all that was asked for was done, or was not needed: who skips a node answers for it,
+    /// not for those that needed its success and never started.
+    fn tell_left_out(&mut self) {
+        if self.state.counts.left_out == 0 || self.state.winding_down() {
+            return;
+        }
+        let nodes = 0..self.state.cells.len();
+        let name = |ix: usize| self.state.plan.node(ix).id.clone();
+        let skipped = |ix: &usize| self.state.skipped_what_others_need(*ix);
+        let left_out = |ix: &usize| self.state.is_left_out(*ix);
+        let left_out = LeftOut {
+            skipped: nodes.clone().filter(skipped).take(LeftOut::NAMED).map(name).collect(),
+            not_started: nodes.filter(left_out).take(LeftOut::NAMED).map(name).collect(),
+            count: self.state.counts.left_out,
+        };
+        self.state.operation.progress.failure = Some(RunFailure::LeftOut(left_out));
     }
 
     fn outcome(&self) -> RunEnd {
@@ -58,6 +77,7 @@ impl Decider<'_> {
                 let names: Vec<String> = moved.iter().map(|moved| moved.resource_id.to_string()).collect();
                 Some(format!("not what was planned with any more: {}", names.join(", ")))
             }
+            (RunEnd::Failed, Some(RunFailure::LeftOut(left_out)), _) => Some(left_out.to_string()),
             (RunEnd::Failed, None, Some(node)) => Some(format!("{node} failed")),
             (RunEnd::Failed, None, None) => Some(format!("failed, handled: {} nodes failed", self.state.counts.bad)),
             (RunEnd::Cancelled, ..) => progress

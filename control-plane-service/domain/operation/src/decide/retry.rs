@@ -105,13 +105,24 @@ impl Decider<'_> {
         let reset = carry.reset(named.as_deref());
         carry.needs_hold(named.as_deref(), &reset)?;
         if !reset.contains(&true) {
-            let remedy = "everything has succeeded or was skipped on purpose";
-            return refuse(RefusalCode::NothingToRetry, "there is nothing to run again", remedy);
+            return self.nothing_to_retry();
         }
         let rows = carry.rows;
         self.accepted(command);
         self.open_run(command, plan, rows, &reset);
         Ok(())
+    }
+
+    fn nothing_to_retry(&self) -> Result<(), Refused> {
+        let all = 0..self.state.cells.len();
+        let skipped = all.filter(|ix| self.state.skipped_what_others_need(*ix));
+        let names: Vec<&str> = skipped.map(|ix| self.state.plan.node(ix).id.as_str()).collect();
+        let remedy = if names.is_empty() {
+            "everything has succeeded or was skipped on purpose: start a new operation".to_owned()
+        } else {
+            format!("name what was skipped to run it all the same: {}", names.join(", "))
+        };
+        refuse(RefusalCode::NothingToRetry, "there is nothing to run again", remedy)
     }
 
     fn fits(&self, next: &PlanIndex) -> Result<(), Refused> {

@@ -1,5 +1,6 @@
-//! Starting what may start, once all inputs are taken. The only place from which work leaves for the
-//! world, so the only place where claims, pauses, gates and lanes have to be looked at.
+//! Starting what may start, once all inputs are taken. The only place from which nodes start, so the only
+//! place where claims, pauses, gates and lanes have to be looked at. (A rebased update is sent again where
+//! its conflict is told: it runs already, and a pause lets what runs come to its end.)
 
 use control_plane_plan::NodeKind;
 

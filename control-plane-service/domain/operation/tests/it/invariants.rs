@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use control_plane_operation::row::NodeRunRow;
+use control_plane_operation::row::{NodeRunRow, RunFailure};
 use control_plane_operation::{
     Change, CommandAnswer, Decision, EffectKind, EventKind, GateState, Input, NodeReason, NodeState, OperationStatus,
     PlanIndex, RunEnd, UpdateState, accept_of,
 };
-use control_plane_plan::{Accept, NodeKind, Plan, covered_by};
+use control_plane_plan::{Accept, Need, NodeKind, Plan, PlanNode, covered_by};
 use kernel::id::AttemptId;
 
 use crate::store::Store;
@@ -66,7 +66,11 @@ pub fn after_step(before: &Store, world: &World, inputs: &[Input], decision: &De
             }
             EffectKind::SendResourceUpdate { command } => {
                 let update = &world.store.updates[&command.command_id];
-                may_start(world, decision, &update.node);
+                if update.rebases == 0 {
+                    may_start(world, decision, &update.node);
+                } else {
+                    goes_on(before, &update.node);
+                }
                 provided_capabilities_are_proven(command);
             }
             _ => {}
@@ -222,7 +226,22 @@ fn ends_are_true(world: &World) {
     );
     let open = world.store.gates.values().filter(|gate| gate.state == GateState::Open);
     assert_eq!(open.count(), 0, "a gate outlives its run");
+    let left_out = plan.nodes.iter().find(|node| left_out(node, &latest));
+    let progress = &operation.progress;
+    let nothing_failed = !rows.iter().any(|row| bad(row.state)) && progress.stopped_by.is_none();
+    let only_left_out = matches!(progress.failure, Some(RunFailure::LeftOut(_)));
+    if end == RunEnd::Failed && nothing_failed && (progress.failure.is_none() || only_left_out) {
+        assert!(
+            left_out.is_some(),
+            "a failed run in which nothing failed and nothing was left out"
+        );
+    }
     if end == RunEnd::Succeeded {
+        let missed = left_out.map(|node| &node.id);
+        assert_eq!(
+            missed, None,
+            "a green run in which a node did not start for want of a skipped one"
+        );
         let well = |row: &&&&NodeRunRow| matches!(row.state, NodeState::Succeeded | NodeState::Skipped);
         assert_eq!(
             rows.iter().filter(well).count(),
@@ -233,6 +252,29 @@ fn ends_are_true(world: &World) {
         assert!(!told(NodeReason::NotStarted) && !told(NodeReason::LaneStopped));
     }
     assert_eq!(world.state.next_wakeup(), None);
+}
+
+const fn bad(state: NodeState) -> bool {
+    matches!(state, NodeState::Failed | NodeState::TimedOut | NodeState::Cancelled)
+}
+
+/// Whether nothing but the success of what an operator skipped was missing for `node` to start. It is enough to
+/// look at what is next to a skip: what lies behind follows from it.
+fn left_out(node: &PlanNode, latest: &BTreeMap<&str, &NodeRunRow>) -> bool {
+    if matches!(node.action, NodeKind::Join) || node.skipped {
+        return false;
+    }
+    let row = latest[node.id.as_str()];
+    let stopped = matches!(row.reason, Some(NodeReason::NeedsNotMet | NodeReason::GateClosed));
+    let ends = node.needs.iter().map(|need| (need, latest[need.node.as_str()]));
+    let accepted =
+        |need: &Need, row: &NodeRunRow| accept_of(row.state, row.reason).is_some_and(|end| need.accept.contains(&end));
+    let mut missing = ends.filter(|(need, row)| !accepted(need, row)).peekable();
+    let by_operator = |row: &NodeRunRow| row.state == NodeState::Skipped && row.reason == Some(NodeReason::Operator);
+    row.state == NodeState::Skipped
+        && stopped
+        && missing.peek().is_some()
+        && missing.all(|(need, row)| by_operator(row) && need.accept.contains(&Accept::Succeeded))
 }
 
 /// Whether `node` may be handed to the world now.
@@ -283,6 +325,12 @@ fn may_start(world: &World, decision: &Decision, node: &str) {
         }
     }
     lanes_hold(world, node, &latest);
+}
+
+/// A rebase starts nothing: it carries on what was sent, so a pause does not hold it up.
+fn goes_on(before: &Store, node: &str) {
+    let row = before.latest()[node];
+    assert!(row.state.is_live(), "{node} was rebased and did not run");
 }
 
 fn position(decision: &Decision, wanted: impl Fn(&EventKind) -> bool) -> Option<usize> {

@@ -12,6 +12,7 @@ mod order;
 mod plans;
 mod random;
 mod scale;
+mod skipping;
 mod starting;
 mod store;
 mod table;

@@ -135,6 +135,26 @@ fn a_version_that_moved_in_fields_that_are_not_ours_is_rebased_under_a_new_comma
 }
 
 #[test]
+fn a_pause_lets_an_update_that_was_sent_come_to_its_end_over_a_rebase_too() {
+    let mut world = sent();
+    world.accept(CommandKind::Pause);
+    answer(&mut world, conflict(false, false));
+    let second = command(&mut world);
+    assert_eq!(second.expected_version, 9);
+    let outcome = UpdateOutcome::Applied {
+        version: 10,
+        pins: BTreeMap::new(),
+    };
+    world.tell(&[Input::UpdateOutcome {
+        command_id: second.command_id,
+        outcome,
+    }]);
+    assert_eq!(world.node_state("update"), NodeState::Succeeded);
+    assert_eq!(world.node_state("after"), NodeState::Ready, "nothing new starts");
+    assert_eq!(world.status(), OperationStatus::Paused);
+}
+
+#[test]
 fn a_rebase_does_not_go_on_for_ever() {
     let mut world = sent();
     for _ in 0..17 {
