@@ -99,6 +99,12 @@ pub fn operation_text(operation: &Operation, runs: &[NodeRun], stalled: &[Stalle
     text
 }
 
+fn message(run: &NodeRun) -> String {
+    let own = run.message.clone().filter(|message| !message.is_empty());
+    own.or_else(|| super::watch::because(run).map(str::to_owned))
+        .unwrap_or_default()
+}
+
 /// Node runs in plan order.
 pub fn node_table(runs: &[NodeRun]) -> Table {
     let mut table = Table::new(&["", "node", "state", "run", "plan", "attempts", "took", "message"]);
@@ -115,7 +121,7 @@ pub fn node_table(runs: &[NodeRun]) -> Table {
             format!("at revision {}", run.plan_revision),
             run.attempts.len().to_string(),
             took,
-            run.message.clone().unwrap_or_default(),
+            message(run),
         ]);
     }
     table

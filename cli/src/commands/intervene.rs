@@ -64,8 +64,27 @@ pub async fn skip(what: &NodeIntervention, platform: &Platform, printer: Printer
     let intervention = Intervention::Skip {
         node_id: what.node.clone(),
     };
+    let before = not_started(&what.operation, platform).await?;
     let id = apply(&what.operation, intervention, Some(&what.reason), platform, printer).await?;
+    let mut left_out = not_started(&what.operation, platform).await?;
+    left_out.retain(|node| !before.contains(node) && *node != what.node);
+    if !left_out.is_empty() {
+        printer.say(format!("not started without it: {}", left_out.join(", ")));
+        printer.say(format!(
+            "such an operation does not read succeeded; 'platform retry {id} --node {}' runs them once it has ended",
+            what.node
+        ));
+    }
     and_tell(id, platform, printer).await
+}
+
+/// Nodes whose turn will not come.
+async fn not_started(operation: &str, platform: &Platform) -> Result<Vec<String>, CliError> {
+    let runs = watch::node_runs(operation_id(operation)?, platform).await?;
+    let never = runs
+        .into_iter()
+        .filter(|run| run.kind != "join" && watch::standing(run) == "not started");
+    Ok(never.map(|run| run.node_id).collect())
 }
 
 pub async fn pause(what: &Plain, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {

@@ -266,12 +266,15 @@ pub fn summary(operation: &Operation, runs: &[NodeRun]) -> String {
     if let Some(message) = &operation.message {
         text.push_str(&format!("\n    {message}"));
     }
-    if operation.summary.state == OperationState::Succeeded {
-        return text;
-    }
+    let succeeded = operation.summary.state == OperationState::Succeeded;
     let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
-    for run in runs.iter().filter(|run| run.kind != "join") {
-        let word = standing(run);
+    // Of a success only what was not done is worth a line.
+    let told = |run: &&NodeRun| run.kind != "join" && !(succeeded && run.state == NodeRunState::Succeeded);
+    for run in runs.iter().filter(told) {
+        let word = match because(run) {
+            Some(why) if succeeded => format!("{}, {why}", standing(run)),
+            _ => standing(run),
+        };
         match groups.iter_mut().find(|(known, _)| *known == word) {
             Some((_, nodes)) => nodes.push(&run.node_id),
             None => groups.push((word, vec![&run.node_id])),
@@ -281,6 +284,19 @@ pub fn summary(operation: &Operation, runs: &[NodeRun]) -> String {
         text.push_str(&format!("\n    {word}: {}", nodes.join(", ")));
     }
     text
+}
+
+/// Why a node did not run, where its own message does not say it.
+pub fn because(run: &NodeRun) -> Option<&'static str> {
+    match (run.state, run.reason.as_deref()?) {
+        (NodeRunState::Skipped, "condition") => Some("its condition did not hold"),
+        (NodeRunState::Skipped, "operator") => Some("skipped by an operator"),
+        (NodeRunState::Skipped, "needs_not_met") => Some("what it needs did not end as it must"),
+        (NodeRunState::Skipped, "gate_closed") => Some("its gate did not open"),
+        (NodeRunState::Skipped, "lane_stopped") => Some("too many items before it failed"),
+        (NodeRunState::Skipped, "not_started") => Some("the run ended before its turn"),
+        _ => None,
+    }
 }
 
 /// How a node stands, as a person says it: what never had its turn was not started, whatever the reason.

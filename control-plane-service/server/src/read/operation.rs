@@ -270,6 +270,7 @@ fn message(head: &Head) -> Option<String> {
                 .collect();
             Some(format!("moved since the plan was made: {}", moved.join(", ")))
         }
+        Some(RunFailure::LeftOut(left_out)) => Some(left_out.to_string()),
         None => head
             .progress
             .stopped_by
