@@ -2,6 +2,11 @@
 //!
 //! The sweep puts a tombstone into the attempt's directory, then signals every process that carries
 //! the mark (TERM, later KILL) until none is found. Only "looked and found none" counts as ended.
+//!
+//! To carry the mark is to have it as a variable of its own. A mention within another's value is not
+//! enough: sshd under a forced command (`SSH_ORIGINAL_COMMAND`) and sudo (`SUDO_COMMAND`) tell the
+//! whole command to all that it starts. That is so of the sweep itself, which would end itself, and of
+//! services that a job deployed, which would end with it.
 
 use std::time::Duration;
 
@@ -28,13 +33,17 @@ const CANNOT_LOOK: i32 = 4;
 pub(crate) fn script(mark: &str, elevate: bool) -> String {
     let directory = directory(mark);
     let inner = format!(
-        "m=PLATFORM_ATTEMPT={mark}; T={directory}\n\
+        "m=PLATFORM_ATTEMPT; m=$m={mark}; T={directory}\n\
          [ -r /proc/self/environ ] || exit {CANNOT_LOOK}\n\
          (umask 077; mkdir -p \"$T\" && : >\"$T/ended\") 2>/dev/null\n\
          find /tmp -maxdepth 1 -name '.platform-*' -user \"$(id -u)\" -mtime +1 -exec rm -rf {{}} + 2>/dev/null\n\
+         carries() {{ tr '\\n\\000' ' \\n' <\"$1\" | grep -qxF \"$m\"; }}\n\
          i=0\n\
          while [ $i -lt 100 ]; do\n\
-         p=$(grep -lF \"$m\" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3)\n\
+         p=\n\
+         for e in $(grep -lF \"$m\" /proc/[0-9]*/environ 2>/dev/null); do\n\
+         if carries \"$e\" 2>/dev/null; then e=${{e#/proc/}}; p=\"$p ${{e%/environ}}\"; fi\n\
+         done\n\
          [ -n \"$p\" ] || exit 0\n\
          if [ $i -lt 20 ]; then kill -TERM $p 2>/dev/null; else kill -KILL $p 2>/dev/null; fi\n\
          sleep 0.1 2>/dev/null || sleep 1\n\
@@ -155,5 +164,65 @@ mod tests {
             assert!(std::path::Path::new(&directory(&mark)).join("ended").exists());
             std::fs::remove_dir_all(directory(&mark)).unwrap();
         }
+    }
+
+    /// Places where programs keep the command that they were asked for: sshd under a forced command, and sudo.
+    const TELLING: [&str; 2] = ["SSH_ORIGINAL_COMMAND", "SUDO_COMMAND"];
+
+    #[test]
+    fn a_sweep_whose_environment_tells_its_own_command_does_not_end_itself() {
+        for (name, elevate) in TELLING.iter().flat_map(|name| [(name, false), (name, true)]) {
+            let mark = uuid::Uuid::now_v7().to_string();
+            let line = script(&mark, elevate);
+            let places = fake_sudo();
+            let swept = Command::new("/bin/sh")
+                .arg("-c")
+                .arg(&line)
+                .env(name, &line)
+                .env("PATH", format!("{}:/usr/bin:/bin", places.path().display()))
+                .status()
+                .unwrap();
+            assert_eq!(swept.code(), Some(0), "{name}: {swept}");
+            std::fs::remove_dir_all(directory(&mark)).unwrap();
+        }
+    }
+
+    /// A login user that is not root, and a sudo that does without its rights.
+    fn fake_sudo() -> tempfile::TempDir {
+        use std::os::unix::fs::PermissionsExt;
+        let places = tempfile::tempdir().unwrap();
+        let sudo = "#!/bin/sh\nshift\nSUDO_COMMAND=\"$*\" exec \"$@\"\n";
+        for (name, text) in [("sudo", sudo), ("id", "#!/bin/sh\necho 1000\n")] {
+            let path = places.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        places
+    }
+
+    #[test]
+    fn what_only_tells_the_mark_and_does_not_carry_it_is_left_alone() {
+        let mark = uuid::Uuid::now_v7().to_string();
+        for value in [
+            format!("exec env PLATFORM_ATTEMPT={mark} /bin/sh -c 'service start'"),
+            format!("one\nPLATFORM_ATTEMPT={mark}\nthree"),
+            format!("PLATFORM_ATTEMPT={mark}0"),
+        ] {
+            let mut deployed = Command::new("/bin/sleep")
+                .arg("600")
+                .env(TELLING[1], value)
+                .spawn()
+                .unwrap();
+            let swept = Command::new("/bin/sh")
+                .arg("-c")
+                .arg(script(&mark, false))
+                .status()
+                .unwrap();
+            assert_eq!(swept.code(), Some(0));
+            assert!(deployed.try_wait().unwrap().is_none());
+            deployed.kill().unwrap();
+            deployed.wait().unwrap();
+        }
+        std::fs::remove_dir_all(directory(&mark)).unwrap();
     }
 }

@@ -12,6 +12,11 @@ pub(crate) fn directory(mark: &str) -> String {
     format!("/tmp/.platform-{mark}")
 }
 
+/// What a sweep leaves there: no command of the attempt begins any more.
+pub(crate) fn tombstone(mark: &str) -> String {
+    format!("{}/ended", directory(mark))
+}
+
 /// The line for the target's login shell that runs `script` under the mark.
 pub(crate) fn marked(mark: &str, script: &str, arguments: &[String]) -> String {
     let script = quote::word(script);
@@ -149,7 +154,7 @@ mod tests {
     fn a_command_that_arrives_after_the_end_does_not_run() {
         let mark = uuid::Uuid::now_v7().to_string();
         std::fs::create_dir(directory(&mark)).unwrap();
-        std::fs::write(format!("{}/ended", directory(&mark)), "").unwrap();
+        std::fs::write(tombstone(&mark), "").unwrap();
         let script = marked(&mark, &commands(&mark, &[line("echo ran")], ExitRule::All, true), &[]);
         let output = Process::new("/bin/sh").arg("-c").arg(script).output().unwrap();
         assert_eq!(

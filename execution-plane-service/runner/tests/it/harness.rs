@@ -149,6 +149,10 @@ impl Job {
         }
     }
 
+    pub fn id(&self) -> AttemptId {
+        serde_json::from_value(self.spec["attempt_id"].clone()).unwrap()
+    }
+
     /// Sets the value at a JSON Pointer.
     pub fn with(mut self, pointer: &str, value: Value) -> Self {
         let (parent, key) = pointer.rsplit_once('/').unwrap();

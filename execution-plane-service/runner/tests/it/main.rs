@@ -3,6 +3,7 @@
 //! what to install.
 
 mod ansible;
+mod cancelling;
 mod failpoints;
 mod harness;
 mod kill;

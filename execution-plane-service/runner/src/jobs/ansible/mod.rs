@@ -25,7 +25,7 @@ use super::execute::{Executed, Execution, Shown};
 use super::{Job, RemoteProcesses, WorkEnd};
 use crate::attempt::told;
 use crate::secrets;
-use crate::ssh::{Access, sweep};
+use crate::ssh::{Access, sweep, wrapper};
 use events::Story;
 use inventory::Inventory;
 
@@ -77,6 +77,7 @@ impl Ansible {
             variable("ANSIBLE_CONFIG", work.join("ansible/ansible.cfg").into()),
             variable("ANSIBLE_HOME", work.join("ansible").into()),
             variable("PLATFORM_EVENTS_FD", EVENTS_DESCRIPTOR.to_string().into()),
+            variable("PLATFORM_TOMBSTONE", wrapper::tombstone(&context.mark()).into()),
             variable("PLATFORM_SECRETS", work.join(secrets::DIRECTORY).into()),
             variable("PLATFORM_ARTIFACTS", context.places.artifacts.clone().into()),
             variable("PATH", search_path(programs)),

@@ -1,12 +1,17 @@
 """Tells the runner what happened to each task on each host, apart from anything that is printed.
 
 One JSON object a line goes to the descriptor named by PLATFORM_EVENTS_FD, which no task inherits.
-Everything that a play starts on its hosts carries the attempt's mark in its environment.
+Everything that a play starts on its hosts carries the attempt's mark in its environment: every
+command that ssh brings has it, and first looks for the tombstone of an attempt that was ended; what
+sudo starts, with an environment of its own, has it from the play.
 """
+import functools
 import json
 import os
+import shlex
 
 from ansible.plugins.callback import CallbackBase
+from ansible.plugins.connection import ssh
 
 DOCUMENTATION = """
 name: platform_events
@@ -39,6 +44,19 @@ def reason_of(result):
     return text_of(": ".join(part for part in said if part)) or "no reason given"
 
 
+def marking(exec_command, mark, tombstone):
+    """The mark first, then the look: so a command that a sweep did not see does not begin."""
+    look = f"if [ -e {tombstone} ]; then echo 'this attempt was ended' >&2; exit 254; fi\n"
+
+    @functools.wraps(exec_command)
+    def marked(connection, cmd, *args, **kwargs):
+        if not getattr(connection._shell, "_IS_WINDOWS", False):
+            cmd = f"exec env PLATFORM_ATTEMPT={mark} /bin/sh -c {shlex.quote(look + cmd)}"
+        return exec_command(connection, cmd, *args, **kwargs)
+
+    return marked
+
+
 class CallbackModule(CallbackBase):
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -51,6 +69,8 @@ class CallbackModule(CallbackBase):
         os.set_inheritable(number, False)
         self.stream = os.fdopen(number, "wb", buffering=0)
         self.mark = os.environ["PLATFORM_ATTEMPT"]
+        plain = ssh.Connection.exec_command
+        ssh.Connection.exec_command = marking(plain, self.mark, os.environ["PLATFORM_TOMBSTONE"])
 
     def tell(self, event, **fields):
         fields["event"] = event
