@@ -106,6 +106,15 @@ pub enum EventKind {
         node: String,
         attempt_id: AttemptId,
     },
+    /// Not told of a job that ends at once.
+    AttemptStarted {
+        node: String,
+        attempt_id: AttemptId,
+        /// By execution-plane's clock.
+        started_at: DateTime<Utc>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        runner: Option<String>,
+    },
     AttemptRefused {
         node: String,
         attempt_id: AttemptId,
@@ -209,6 +218,7 @@ impl EventKind {
             Self::NodeChanged { .. } => "node_changed",
             Self::AttemptSubmitted { .. } => "attempt_submitted",
             Self::AttemptAccepted { .. } => "attempt_accepted",
+            Self::AttemptStarted { .. } => "attempt_started",
             Self::AttemptRefused { .. } => "attempt_refused",
             Self::AttemptCancelRequested { .. } => "attempt_cancel_requested",
             Self::AttemptEnded { .. } => "attempt_ended",

@@ -55,7 +55,9 @@ pub enum Input {
     /// A runner began the attempt.
     AttemptStarted {
         attempt_id: AttemptId,
+        /// By execution-plane's clock.
         at: DateTime<Utc>,
+        runner: Option<String>,
     },
     AttemptResult(Box<ExecutionResult>),
     /// The catalog's answer to a resource update.

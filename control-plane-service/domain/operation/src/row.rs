@@ -239,6 +239,9 @@ pub struct AttemptRow {
     pub state: AttemptState,
     pub submitted_at: DateTime<Utc>,
     pub started_at: Option<DateTime<Utc>>,
+    /// The name of the runner that it began on, when that was told before its end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
     pub ended_at: Option<DateTime<Utc>>,
     pub cancel_requested: bool,
     /// The first result told; it stands whatever comes later.

@@ -51,6 +51,7 @@ impl Decider<'_> {
             state: AttemptState::Submitted,
             submitted_at: now,
             started_at: None,
+            runner: None,
             ended_at: None,
             cancel_requested: false,
             result: None,
@@ -170,7 +171,7 @@ impl Decider<'_> {
         }
     }
 
-    pub(super) fn attempt_started(&mut self, id: AttemptId, at: DateTime<Utc>) {
+    pub(super) fn attempt_started(&mut self, id: AttemptId, at: DateTime<Utc>, runner: Option<&str>) {
         let Some(attempt) = self.state.attempts.get_mut(&id) else {
             return;
         };
@@ -179,8 +180,15 @@ impl Decider<'_> {
         }
         attempt.state = AttemptState::Running;
         attempt.started_at = Some(at);
+        attempt.runner = runner.map(str::to_owned);
         let attempt = attempt.clone();
         self.record.attempts.insert(id);
+        self.event(EventKind::AttemptStarted {
+            node: attempt.node.clone(),
+            attempt_id: id,
+            started_at: at,
+            runner: attempt.runner.clone(),
+        });
         let node = self.node_of(&attempt);
         if let Some(ix) = node.filter(|ix| self.state.cells[*ix].row.state == NodeState::Dispatched) {
             self.change(ix, |row| row.state = NodeState::Running);

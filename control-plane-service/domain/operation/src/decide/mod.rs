@@ -104,7 +104,9 @@ impl Decider<'_> {
                 category,
                 detail,
             } => self.attempt_refused(*attempt_id, *category, detail),
-            Input::AttemptStarted { attempt_id, at } => self.attempt_started(*attempt_id, *at),
+            Input::AttemptStarted { attempt_id, at, runner } => {
+                self.attempt_started(*attempt_id, *at, runner.as_deref());
+            }
             Input::AttemptResult(result) => self.attempt_result(result),
             Input::UpdateOutcome { command_id, outcome } => self.update_outcome(*command_id, outcome),
             Input::Timer => {}

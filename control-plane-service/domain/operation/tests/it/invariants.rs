@@ -33,7 +33,7 @@ impl Covered {
 fn guarded(plan: &Plan, gate: &str) -> BTreeSet<String> {
     let mut guarded = BTreeSet::new();
     for node in &plan.nodes {
-        let needs_pass = |need: &&control_plane_plan::Need| need.node == gate && !need.accept.contains(&Accept::Failed);
+        let needs_pass = |need: &&Need| need.node == gate && !need.accept.contains(&Accept::Failed);
         if node.needs.iter().any(|need| needs_pass(&need)) {
             guarded.insert(node.id.clone());
             guarded.extend(covered_by(plan, &node.id));
@@ -226,7 +226,10 @@ fn ends_are_true(world: &World) {
     );
     let open = world.store.gates.values().filter(|gate| gate.state == GateState::Open);
     assert_eq!(open.count(), 0, "a gate outlives its run");
-    let left_out = plan.nodes.iter().find(|node| left_out(node, &latest));
+    let forgone = forgone(plan, &latest);
+    let by_itself = |id: &&&str| latest[**id].reason == Some(NodeReason::Operator);
+    let is_join = |id: &&&str| matches!(plan.node(id).unwrap().action, NodeKind::Join);
+    let left_out = forgone.iter().find(|id| !by_itself(id) && !is_join(id));
     let progress = &operation.progress;
     let nothing_failed = !rows.iter().any(|row| bad(row.state)) && progress.stopped_by.is_none();
     let only_left_out = matches!(progress.failure, Some(RunFailure::LeftOut(_)));
@@ -237,9 +240,8 @@ fn ends_are_true(world: &World) {
         );
     }
     if end == RunEnd::Succeeded {
-        let missed = left_out.map(|node| &node.id);
         assert_eq!(
-            missed, None,
+            left_out, None,
             "a green run in which a node did not start for want of a skipped one"
         );
         let well = |row: &&&&NodeRunRow| matches!(row.state, NodeState::Succeeded | NodeState::Skipped);
@@ -258,23 +260,47 @@ const fn bad(state: NodeState) -> bool {
     matches!(state, NodeState::Failed | NodeState::TimedOut | NodeState::Cancelled)
 }
 
-/// Whether nothing but the success of what an operator skipped was missing for `node` to start. It is enough to
-/// look at what is next to a skip: what lies behind follows from it.
-fn left_out(node: &PlanNode, latest: &BTreeMap<&str, &NodeRunRow>) -> bool {
-    if matches!(node.action, NodeKind::Join) || node.skipped {
-        return false;
+/// Nodes that did not run because an operator skipped them, or what they need the success of.
+fn forgone<'p>(plan: &'p Plan, latest: &BTreeMap<&str, &NodeRunRow>) -> BTreeSet<&'p str> {
+    let mut forgone = BTreeSet::new();
+    for node in &plan.nodes {
+        let row = latest[node.id.as_str()];
+        let is_item = |need: &&Need| {
+            let needed = plan.node(&need.node).unwrap();
+            needed.item.is_some() && needed.template_node == node.template_node
+        };
+        let so = match (&node.action, row.reason) {
+            _ if row.state != NodeState::Skipped => false,
+            (NodeKind::Join, _) => node
+                .needs
+                .iter()
+                .filter(is_item)
+                .any(|item| forgone.contains(item.node.as_str())),
+            (_, Some(NodeReason::Operator)) => true,
+            (_, Some(NodeReason::NeedsNotMet | NodeReason::GateClosed)) => {
+                !node.skipped && wants_only(plan, node, &forgone, latest)
+            }
+            _ => false,
+        };
+        if so {
+            forgone.insert(node.id.as_str());
+        }
     }
-    let row = latest[node.id.as_str()];
-    let stopped = matches!(row.reason, Some(NodeReason::NeedsNotMet | NodeReason::GateClosed));
-    let ends = node.needs.iter().map(|need| (need, latest[need.node.as_str()]));
-    let accepted =
-        |need: &Need, row: &NodeRunRow| accept_of(row.state, row.reason).is_some_and(|end| need.accept.contains(&end));
-    let mut missing = ends.filter(|(need, row)| !accepted(need, row)).peekable();
-    let by_operator = |row: &NodeRunRow| row.state == NodeState::Skipped && row.reason == Some(NodeReason::Operator);
-    row.state == NodeState::Skipped
-        && stopped
-        && missing.peek().is_some()
-        && missing.all(|(need, row)| by_operator(row) && need.accept.contains(&Accept::Succeeded))
+    forgone
+}
+
+/// Whether nothing but the success of what is `forgone` stood in the way of `node`.
+fn wants_only(plan: &Plan, node: &PlanNode, forgone: &BTreeSet<&str>, latest: &BTreeMap<&str, &NodeRunRow>) -> bool {
+    let stops = |need: &&Need| {
+        let row = latest[need.node.as_str()];
+        let accepted = accept_of(row.state, row.reason).is_some_and(|end| need.accept.contains(&end));
+        let is_gate = matches!(plan.node(&need.node).unwrap().action, NodeKind::Gate(_));
+        let shut = is_gate || row.reason == Some(NodeReason::GateClosed);
+        !accepted || (shut && forgone.contains(need.node.as_str()))
+    };
+    let mut stopping = node.needs.iter().filter(stops).peekable();
+    let wanted = |need: &Need| forgone.contains(need.node.as_str()) && need.accept.contains(&Accept::Succeeded);
+    stopping.peek().is_some() && stopping.all(wanted)
 }
 
 /// Whether `node` may be handed to the world now.

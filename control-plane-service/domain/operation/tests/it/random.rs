@@ -315,6 +315,7 @@ impl Fate {
             return self.inbox.push(Input::AttemptStarted {
                 attempt_id: id,
                 at: now,
+                runner: None,
             });
         }
         if !job.started && end == 9 {

@@ -197,9 +197,11 @@ fn an_attempts_way_is_followed() {
     let started = Input::AttemptStarted {
         attempt_id,
         at: world.now,
+        runner: Some("r1".into()),
     };
     world.tell(core::slice::from_ref(&started));
     assert_eq!(world.node_state("work"), NodeState::Running);
+    assert_eq!(world.store.attempts[&attempt_id].runner.as_deref(), Some("r1"));
     let events = world.events.len();
     world.tell(&[started, Input::AttemptAccepted { attempt_id }]);
     assert_eq!(world.events.len(), events, "a repeat tells nothing new");
