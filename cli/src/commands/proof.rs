@@ -78,6 +78,7 @@ fn as_json(verified: &Verified) -> serde_json::Value {
         .collect();
     json!({
         "holds": true, "operation_id": verified.operation_id, "requester": verified.requester, "plans": verified.plans,
+        "runs": verified.runs,
         "approvals": approvals, "attempts": verified.attempts, "evidence": verified.evidence, "capabilities": capabilities,
     })
 }
@@ -89,6 +90,9 @@ fn text(verified: &Verified) -> String {
     );
     for (revision, digest) in &verified.plans {
         let _ = writeln!(out, "  plan {revision}         {digest}");
+    }
+    for (number, by) in verified.runs.iter().filter(|(number, _)| **number > 1) {
+        let _ = writeln!(out, "  run {number}          opened by {by}");
     }
     for (gate, by, at) in &verified.approvals {
         let _ = writeln!(

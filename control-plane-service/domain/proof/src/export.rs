@@ -9,7 +9,8 @@ use control_plane_plan::PlanDocument;
 use kernel::{CanonicalError, Sha256Digest, canonical_bytes, canonical_digest};
 
 use crate::record::{
-    Approval, Attempt, Attestation, Evidence, Pack, Proof, ProvenPlan, Record, Root, Signature, Source, Update,
+    Approval, Attempt, Attestation, Evidence, FORMAT, Pack, Proof, ProvenPlan, Record, Root, Run, Signature, Source,
+    Update,
 };
 use crate::sign::{Signer, message};
 use crate::source::{self, Shown};
@@ -22,6 +23,8 @@ pub enum ExportError {
     Canonical(#[from] CanonicalError),
     #[error("plan revision {0} is missing")]
     PlanMissing(u32),
+    #[error("run {0} is missing")]
+    RunMissing(u32),
     #[error("evidence {0} comes from no attempt and nobody attested it")]
     EvidenceWithoutSource(String),
     #[error("what the operation did cannot be proven")]
@@ -40,11 +43,13 @@ pub fn export(rows: &Rows, plans: &[(u32, PlanDocument)], signer: &dyn Signer) -
         records: Vec::new(),
         digests: Vec::new(),
         plan_records: BTreeMap::new(),
+        run_records: BTreeMap::new(),
         attempt_records: BTreeMap::new(),
         evidence_records: BTreeMap::new(),
         approvals: Vec::new(),
     };
     chain.plans()?;
+    chain.runs()?;
     chain.approvals()?;
     chain.attempts()?;
     chain.updates()?;
@@ -59,6 +64,7 @@ struct Chain<'a> {
     records: Vec<Record>,
     digests: Vec<Sha256Digest>,
     plan_records: BTreeMap<u32, Sha256Digest>,
+    run_records: BTreeMap<u32, Sha256Digest>,
     attempt_records: BTreeMap<kernel::id::AttemptId, Sha256Digest>,
     evidence_records: BTreeMap<(Sha256Digest, String), Sha256Digest>,
     /// Record, gate and what it was bound to.
@@ -95,6 +101,19 @@ impl Chain<'_> {
         Ok(())
     }
 
+    fn runs(&mut self) -> Result<(), ExportError> {
+        let rows = self.rows;
+        for run in &rows.runs {
+            let record = self.add(Record::Run(Run {
+                number: run.number,
+                opened_by: run.opened_by.clone(),
+                opened_at: run.opened_at,
+            }))?;
+            self.run_records.insert(run.number, record);
+        }
+        Ok(())
+    }
+
     fn plan(&self, revision: u32) -> Result<(Sha256Digest, &PlanDocument), ExportError> {
         let document = self.plans.iter().find(|(number, _)| *number == revision);
         match (self.plan_records.get(&revision), document) {
@@ -111,8 +130,10 @@ impl Chain<'_> {
                 continue;
             };
             let (plan, _) = self.plan(gate.plan_revision)?;
+            let run = self.run_records.get(&gate.run).copied();
             let record = self.add(Record::Approval(Approval {
                 plan,
+                run: run.ok_or(ExportError::RunMissing(gate.run))?,
                 gate: gate.node.clone(),
                 gate_digest: gate.digest,
                 decided_by,
@@ -283,7 +304,7 @@ impl Chain<'_> {
         };
         let value = signer.sign(&message(&canonical_bytes(&root)?));
         let proof = Proof {
-            format: 1,
+            format: FORMAT,
             records: self.records,
             root,
             signature: Signature {

@@ -18,7 +18,8 @@ mod verify;
 
 pub use export::{ExportError, export};
 pub use record::{
-    Approval, Attempt, Attestation, Evidence, Pack, Proof, ProvenPlan, Record, Root, Signature, Source, Update,
+    Approval, Attempt, Attestation, Evidence, FORMAT, Pack, Proof, ProvenPlan, Record, Root, Run, Signature, Source,
+    Update,
 };
 pub use sign::{PublicKey, Signer};
 pub use verify::{Fault, ProvenCapability, Verified, verify};

@@ -7,11 +7,14 @@ use kernel::id::{AttemptId, CommandId, OperationId, OrganizationId, ResourceUid}
 use kernel::{ResourceId, Sha256Digest};
 use serde::{Deserialize, Serialize};
 
+/// The version of the shape that is written and read. Format 1 did not say who opened a run.
+pub const FORMAT: u32 = 2;
+
 /// The whole document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Proof {
-    /// Version of this shape; 1.
+    /// Version of this shape: [`FORMAT`].
     pub format: u32,
     /// What a record rests on comes before it.
     pub records: Vec<Record>,
@@ -46,6 +49,7 @@ pub struct Signature {
 pub enum Record {
     Pack(Pack),
     Plan(ProvenPlan),
+    Run(Run),
     Approval(Approval),
     Attempt(Attempt),
     Attestation(Attestation),
@@ -74,11 +78,23 @@ pub struct ProvenPlan {
     pub document: String,
 }
 
+/// One run of the operation: who opened it may be excluded from deciding at the gates that it asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// From 1, which is opened by the one who asked for the operation.
+    pub number: u32,
+    pub opened_by: String,
+    pub opened_at: DateTime<Utc>,
+}
+
 /// One gate that a person let pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
     pub plan: Sha256Digest,
+    /// The run that asked.
+    pub run: Sha256Digest,
     pub gate: String,
     /// What the decision was bound to.
     pub gate_digest: Sha256Digest,

@@ -9,7 +9,9 @@ use kernel::id::OperationId;
 use kernel::{DottedName, ResourceId, Sha256Digest, canonical_bytes, canonical_digest};
 
 use crate::gates;
-use crate::record::{Approval, Attempt, Attestation, Evidence, Pack, Proof, ProvenPlan, Record, Root, Source, Update};
+use crate::record::{
+    Approval, Attempt, Attestation, Evidence, FORMAT, Pack, Proof, ProvenPlan, Record, Root, Run, Source, Update,
+};
 use crate::sign::{PublicKey, holds};
 use crate::source::{self, Shown};
 
@@ -20,6 +22,8 @@ pub struct Verified {
     pub requester: String,
     /// Digest of each plan revision, by number.
     pub plans: BTreeMap<u32, Sha256Digest>,
+    /// Who opened each run, by number.
+    pub runs: BTreeMap<u32, String>,
     /// Gate, who let it pass, and when.
     pub approvals: Vec<(String, String, DateTime<Utc>)>,
     pub attempts: usize,
@@ -45,7 +49,7 @@ pub enum Fault {
     Unreadable(String),
     #[error("the document is not in its canonical form: a byte was changed, or it was written anew")]
     NotCanonical,
-    #[error("the proof has format {0}; this version reads 1")]
+    #[error("the proof has format {0}; this version reads {FORMAT}")]
     Format(u32),
     #[error("record {record} is not the one that the root names: it was changed")]
     RecordChanged { record: usize },
@@ -69,7 +73,7 @@ pub fn verify(document: &[u8], key: &PublicKey) -> Result<Verified, Fault> {
     if canonical != document {
         return Err(Fault::NotCanonical);
     }
-    if proof.format != 1 {
+    if proof.format != FORMAT {
         return Err(Fault::Format(proof.format));
     }
     records_are_those_of_the_root(&proof)?;
@@ -102,6 +106,7 @@ struct Reader<'a> {
     at: usize,
     packs: BTreeMap<Sha256Digest, &'a Pack>,
     plans: BTreeMap<Sha256Digest, (&'a ProvenPlan, PlanDocument)>,
+    runs: BTreeMap<Sha256Digest, &'a Run>,
     approvals: BTreeMap<Sha256Digest, &'a Approval>,
     attempts: BTreeMap<Sha256Digest, &'a Attempt>,
     attestations: BTreeMap<Sha256Digest, &'a Attestation>,
@@ -116,6 +121,7 @@ impl<'a> Reader<'a> {
             at: 0,
             packs: BTreeMap::new(),
             plans: BTreeMap::new(),
+            runs: BTreeMap::new(),
             approvals: BTreeMap::new(),
             attempts: BTreeMap::new(),
             attestations: BTreeMap::new(),
@@ -132,6 +138,7 @@ impl<'a> Reader<'a> {
                     self.packs.insert(*digest, pack);
                 }
                 Record::Plan(plan) => self.plan(*digest, plan)?,
+                Record::Run(run) => self.run(*digest, run)?,
                 Record::Approval(approval) => self.approval(*digest, approval)?,
                 Record::Attempt(attempt) => self.attempt(*digest, attempt)?,
                 Record::Attestation(attestation) => self.attestation(*digest, attestation)?,
@@ -151,6 +158,11 @@ impl<'a> Reader<'a> {
                 .plans
                 .into_values()
                 .map(|(plan, _)| (plan.revision, plan.digest))
+                .collect(),
+            runs: self
+                .runs
+                .into_values()
+                .map(|run| (run.number, run.opened_by.clone()))
                 .collect(),
             approvals: approvals
                 .map(|a| (a.gate.clone(), a.decided_by.clone(), a.decided_at))
@@ -199,6 +211,22 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    fn run(&mut self, digest: Sha256Digest, run: &'a Run) -> Result<(), Fault> {
+        let twice = self.has_run(run.number);
+        self.require(!twice, "the run is there twice")?;
+        let first_is_the_requesters = run.number != 1 || run.opened_by == self.root.requester;
+        self.require(
+            first_is_the_requesters,
+            "run 1 was opened by another than the requester",
+        )?;
+        self.runs.insert(digest, run);
+        Ok(())
+    }
+
+    fn has_run(&self, number: u32) -> bool {
+        self.runs.values().any(|run| run.number == number)
+    }
+
     fn approval(&mut self, digest: Sha256Digest, approval: &'a Approval) -> Result<(), Fault> {
         let document = self.document(approval.plan)?;
         let covered = gate_digest(document.plan(), &approval.gate).ok().flatten();
@@ -209,8 +237,12 @@ impl<'a> Reader<'a> {
         let Some(NodeKind::Gate(gate)) = document.plan().node(&approval.gate).map(|node| &node.action) else {
             return Err(self.untrue("the approval is for no gate of the plan"));
         };
-        let own = gate.requester_excluded && approval.decided_by == self.root.requester;
-        self.require(!own, "the requester approved a gate that excludes the requester")?;
+        let run = *self.runs.get(&approval.run).ok_or_else(|| self.broken())?;
+        let asked = approval.decided_at >= run.opened_at;
+        self.require(asked, "the approval was given before the run that asked for it")?;
+        let requested = approval.decided_by == self.root.requester || approval.decided_by == run.opened_by;
+        let own = gate.requester_excluded && requested;
+        self.require(!own, "a requester approved a gate that excludes who asked for the run")?;
         self.approvals.insert(digest, approval);
         Ok(())
     }
@@ -221,6 +253,7 @@ impl<'a> Reader<'a> {
             .node(&attempt.node)
             .filter(|node| matches!(node.action, NodeKind::Job(_)));
         self.require(job.is_some(), "the attempt is of no job of the plan")?;
+        self.require(self.has_run(attempt.run), "the attempt is of a run that nobody opened")?;
         let mut approvals = Vec::new();
         for approval in &attempt.approvals {
             approvals.push(*self.approvals.get(approval).ok_or_else(|| self.broken())?);

@@ -2,7 +2,7 @@
 
 use control_plane_operation::{
     CommandAnswer, CommandOutcome, CommandRow, GateState, InterventionId, NodeReason, NodeRunRow, NodeState,
-    OperationStatus, Rows,
+    OperationStatus, Rows, RunEnd,
 };
 use control_plane_plan::{NodeKind, PlanDocument};
 use control_plane_proof::{ExportError, Fault, Signer, export, verify};
@@ -110,6 +110,52 @@ fn a_comparison_has_the_jobs_own_parameters_as_its_source() {
     }
 }
 
+/// Of a second run, opened by `by`, whose gate was asked and decided anew.
+fn retried(by: &str) -> Rows {
+    let mut rows = rows();
+    rows.operation.run = 2;
+    rows.runs[0].end = Some(RunEnd::Failed);
+    let mut second = rows.runs[0].clone();
+    (second.number, second.opened_by, second.opened_at) = (2, by.into(), at(2));
+    rows.runs.push(second);
+    rows.gates[0].run = 2;
+    for attempt in &mut rows.attempts {
+        attempt.run = 2;
+    }
+    rows
+}
+
+#[test]
+fn who_asked_for_a_run_may_not_have_approved_its_gate_whoever_asked_for_the_operation() {
+    assert!(refusal(&retried("anna")).contains("a requester approved a gate"));
+    let document = export(&retried("oscar"), &plans(), &Key::new(1)).unwrap();
+    let verified = verify(&document, &Key::new(1).public_key()).unwrap();
+    assert_eq!(verified.runs[&2], "oscar");
+    let mut by_the_first = retried("oscar");
+    by_the_first.gates[0].decided_by = Some("rita".into());
+    assert!(refusal(&by_the_first).contains("a requester approved a gate"));
+}
+
+#[test]
+fn who_approved_in_one_run_may_open_the_next_in_which_the_gate_is_not_asked_again() {
+    let mut rows = retried("anna");
+    rows.gates[0].run = 1;
+    assert!(export(&rows, &plans(), &Key::new(1)).is_ok());
+}
+
+#[test]
+fn an_approval_from_before_its_run_and_an_attempt_of_no_run_cannot_be_proven() {
+    let mut early = retried("oscar");
+    early.runs[1].opened_at = at(6);
+    assert!(refusal(&early).contains("before the run that asked"));
+    let mut unknown = rows();
+    unknown.attempts[0].run = 7;
+    assert!(refusal(&unknown).contains("a run that nobody opened"));
+    let mut missing = rows();
+    missing.gates[0].run = 7;
+    assert!(refusal(&missing).contains("run 7 is missing"));
+}
+
 #[test]
 fn an_attempt_behind_a_gate_that_nobody_approved_cannot_be_proven() {
     let mut without = rows();
@@ -137,7 +183,7 @@ fn an_approval_is_bound_to_what_the_gate_covers() {
 fn the_requester_cannot_have_approved() {
     let mut rows = rows();
     rows.gates[0].decided_by = Some("rita".into());
-    assert!(refusal(&rows).contains("the requester approved"));
+    assert!(refusal(&rows).contains("a requester approved"));
 }
 
 #[test]

@@ -133,6 +133,15 @@ fn even_with_the_key_an_untrue_chain_is_refused() {
         &Key::new(1),
     );
     assert!(matches!(checked(&own_approval), Err(Fault::Untrue { .. })));
+    let other_opener = forge(
+        |record| {
+            if let Record::Run(run) = record {
+                run.opened_by = "anna".into();
+            }
+        },
+        &Key::new(1),
+    );
+    assert!(matches!(checked(&other_opener), Err(Fault::Untrue { .. })));
     let no_approval = forge(
         |record| {
             if let Record::Attempt(attempt) = record {
@@ -176,9 +185,9 @@ fn a_record_that_was_left_out_or_changed_is_named() {
         })
     );
     proof.records.push(last);
-    other_approver(&mut proof.records[2]);
+    other_approver(&mut proof.records[3]);
     assert_eq!(
         checked(&canonical_bytes(&proof).unwrap()),
-        Err(Fault::RecordChanged { record: 2 })
+        Err(Fault::RecordChanged { record: 3 })
     );
 }

@@ -214,6 +214,7 @@ fn attempt(number: u128, node: &str, evidence: Vec<EvidenceRef>) -> AttemptRow {
         state: AttemptState::Ended,
         submitted_at: started,
         started_at: Some(started),
+        runner: None,
         ended_at: Some(started),
         cancel_requested: false,
         result: Some(ExecutionResult {
