@@ -1,4 +1,4 @@
-//! The places where a kill test may end this service: before and after each commit.
+//! The places where a kill test may end this service: before and after each commit and each write of a blob.
 
 failpoints::register! {
     /// Every failpoint of this service.
@@ -21,6 +21,24 @@ failpoints::register! {
         "execution_plane.ack.after_commit",
         "execution_plane.reap.before_commit",
         "execution_plane.reap.after_commit",
+        "execution_plane.session.before_commit",
+        "execution_plane.session.after_commit",
+        "execution_plane.drain.before_commit",
+        "execution_plane.drain.after_commit",
+        "execution_plane.renew.before_commit",
+        "execution_plane.renew.after_commit",
+        "execution_plane.content_blob.before_write",
+        "execution_plane.content_blob.after_write",
+        "execution_plane.content.before_commit",
+        "execution_plane.content.after_commit",
+        "execution_plane.policy.before_commit",
+        "execution_plane.policy.after_commit",
+        "execution_plane.artifact_blob.before_write",
+        "execution_plane.artifact_blob.after_write",
+        "execution_plane.log_blob.before_write",
+        "execution_plane.log_blob.after_write",
+        "execution_plane.compaction.before_commit",
+        "execution_plane.compaction.after_commit",
         "execution_plane.sequence.before_commit",
         "execution_plane.sequence.after_commit",
     ];

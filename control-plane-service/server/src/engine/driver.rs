@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::{Engine, EngineError, Telling};
 use crate::effects::{PerformError, Performer, Report, Unsettled};
+use crate::points;
 use crate::store::effect::{self, OwnedEffect};
 use crate::store::wakeup;
 
@@ -101,7 +102,13 @@ impl Engine {
             .await
             .map_err(DatabaseError::from)?;
         let due = wakeup::claim_due(&tx, limit).await?;
+        if due.is_empty() {
+            tx.rollback().await?;
+            return Ok(due);
+        }
+        points::hit("control_plane.due.before_commit");
         tx.commit().await?;
+        points::hit("control_plane.due.after_commit");
         Ok(due)
     }
 
@@ -144,7 +151,9 @@ impl Engine {
         let tx = self.database.begin_hot(cancel.organization).await?;
         let withdrawn = effect::before(&tx, subject, cancel.effect.id.0).await?;
         effect::done(&tx, &withdrawn).await?;
+        points::hit("control_plane.withdraw.before_commit");
         tx.commit().await?;
+        points::hit("control_plane.withdraw.after_commit");
         self.open_effects
             .forget(cancel.operation, &withdrawn.into_iter().collect());
         Ok(())
@@ -167,7 +176,9 @@ impl Engine {
                 chrono::Utc::now() + pause,
             )
             .await?;
+            points::hit("control_plane.failure_noted.before_commit");
             tx.commit().await?;
+            points::hit("control_plane.failure_noted.after_commit");
             Ok::<(), EngineError>(())
         };
         if let Err(error) = note.await {
@@ -187,7 +198,9 @@ impl Engine {
                 .await
                 .map_err(DatabaseError::from)?;
             effect::done(&tx, &ids).await?;
+            points::hit("control_plane.effects_done.before_commit");
             tx.commit().await?;
+            points::hit("control_plane.effects_done.after_commit");
             for (operation, ids) in done {
                 self.open_effects.forget(operation, &ids);
             }

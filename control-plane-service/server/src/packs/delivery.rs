@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{library, store};
+use crate::points;
 
 /// How long a taken debt is left to who took it.
 const TAKEN_FOR: TimeDelta = TimeDelta::seconds(60);
@@ -122,7 +123,12 @@ impl Delivery {
         )
         .fetch_all(&mut *tx)
         .await?;
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        points::hit("control_plane.delivery_take.before_commit");
         tx.commit().await?;
+        points::hit("control_plane.delivery_take.after_commit");
         let debts = rows.into_iter().map(|row| Debt {
             organization: OrganizationId(row.organization_id),
             sha256: store::digest(&row.sha256),
@@ -141,7 +147,9 @@ impl Delivery {
         let read = tokio::task::spawn_blocking(move || library::reread(&archive).ok().and_then(|pack| pack.content));
         let content = read.await.ok().flatten().ok_or(DeliveryError::Pack)?;
         let execution = ExecutionPlane::new(self.execution.acting_for(debt.organization));
+        points::hit("control_plane.delivery.before_call");
         execution.put_content(debt.sha256, Bytes::from(content.archive)).await?;
+        points::hit("control_plane.delivery.after_call");
         Ok(())
     }
 
@@ -162,7 +170,9 @@ impl Delivery {
         )
         .execute(&mut *tx)
         .await?;
+        points::hit("control_plane.delivery_settle.before_commit");
         tx.commit().await?;
+        points::hit("control_plane.delivery_settle.after_commit");
         Ok(())
     }
 }

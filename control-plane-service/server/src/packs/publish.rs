@@ -5,6 +5,7 @@ use control_plane_api::PackView;
 
 use super::{intake, store, view};
 use crate::planning::PlanningApp;
+use crate::points;
 
 /// Publishes a pack version. The same files again are the same version: the first outcome is given again.
 #[utoipa::path(post, path = "/v1/packs", tag = "packs",
@@ -35,7 +36,9 @@ pub async fn publish_pack(
         .remedy("Published versions never change: give the pack a new version.")
         .with("published_digest", row.digest.to_hex()));
     }
+    points::hit("control_plane.publish.before_commit");
     tx.commit().await.map_err(fault)?;
+    points::hit("control_plane.publish.after_commit");
     app.library.keep(pack);
     app.delivery.wake();
     app.projection.follow(caller.organization).await;

@@ -16,6 +16,7 @@ use super::problem::unsatisfiable;
 use super::store::{self, NewPlan, PlanStoreError};
 use crate::packs::library::Library;
 use crate::planner::{Planner, ReadyPlan};
+use crate::points;
 use crate::projection::Projection;
 
 /// Plans over the service's own tables.
@@ -71,7 +72,9 @@ impl StoredPlanner {
             subject,
         };
         store::insert(&mut tx, organization, &plan).await.map_err(of_store)?;
+        points::hit("control_plane.plan.before_commit");
         tx.commit().await.map_err(|error| database_problem(&error.into()))?;
+        points::hit("control_plane.plan.after_commit");
         Ok(ReadyPlan { plan_id: id, document })
     }
 }

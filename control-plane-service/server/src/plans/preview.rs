@@ -9,6 +9,7 @@ use super::make::make;
 use super::planner::of_store;
 use super::store::{self, NewPlan};
 use crate::planning::PlanningApp;
+use crate::points;
 use crate::projection::wait;
 
 /// Plans without starting anything, and keeps the plan. Asks no other service.
@@ -54,6 +55,8 @@ pub async fn preview_plan(
     };
     let response = StoredResponse::json(201, &view)?.location(format!("/v1/plans/{id}"));
     idempotency_sqlx::store(&mut tx, organization, &request, &response).await?;
+    points::hit("control_plane.preview.before_commit");
     tx.commit().await.map_err(|error| database_problem(&error.into()))?;
+    points::hit("control_plane.preview.after_commit");
     Ok(response)
 }

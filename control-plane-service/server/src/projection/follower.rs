@@ -9,12 +9,14 @@ use control_plane_ports::runtime::backoff;
 use control_plane_ports::{EventBatch, EventSourceError, SourceEvent};
 use database::DatabaseError;
 use kernel::id::OrganizationId;
+use sqlx::{Postgres, Transaction};
 use tokio_util::sync::CancellationToken;
 
 use super::row::Projected;
 use super::store::{self, Cursor, Parked};
 use super::verdict::{Verdict, judge};
 use super::{Projection, rebuild};
+use crate::points;
 
 /// Most revisions read at once.
 const BATCH: u32 = 500;
@@ -104,9 +106,7 @@ async fn apply(
         return Ok(());
     }
     if batch.events.is_empty() && batch.next_after == cursor.revision {
-        store::heard(&mut tx, organization, batch.head).await?;
-        tx.commit().await?;
-        return Ok(());
+        return heard(tx, organization, batch.head).await;
     }
     let ids: Vec<String> = batch.events.iter().filter_map(resource_of).collect();
     let known = store::versions(&mut tx, &ids).await?;
@@ -114,12 +114,23 @@ async fn apply(
     store::write(&mut tx, organization, cursor.generation, &changes.rows).await?;
     store::park(&mut tx, organization, &changes.parked).await?;
     store::advance(&mut tx, organization, batch.next_after, batch.head, changes.gaps).await?;
+    points::hit("control_plane.project.before_commit");
     tx.commit().await?;
+    points::hit("control_plane.project.after_commit");
     for parked in &changes.parked {
         tracing::warn!(%organization, resource = parked.resource_id, problem = parked.problem, "a resource is set aside");
     }
     projection.tell_applied();
     Ok(())
+}
+
+async fn heard(
+    mut tx: Transaction<'static, Postgres>,
+    organization: OrganizationId,
+    head: i64,
+) -> Result<(), FollowError> {
+    store::heard(&mut tx, organization, head).await?;
+    Ok(tx.commit().await?)
 }
 
 fn resource_of(event: &SourceEvent) -> Option<String> {

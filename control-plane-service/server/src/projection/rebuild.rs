@@ -12,6 +12,7 @@ use super::Projection;
 use super::follower::FollowError;
 use super::row::Projected;
 use super::store::{self, Cursor, Parked};
+use crate::points;
 
 /// Resources written in one transaction.
 const BATCH: usize = 1_000;
@@ -40,7 +41,9 @@ pub async fn rebuild(
     }
     let gone = store::sweep(&mut tx, organization, generation, snapshot.revision).await?;
     store::rebuilt(&mut tx, organization, snapshot.revision, generation).await?;
+    points::hit("control_plane.rebuild.before_commit");
     tx.commit().await?;
+    points::hit("control_plane.rebuild.after_commit");
     tracing::info!(%organization, resources = count, gone, revision = snapshot.revision, "the copy of the catalog was rebuilt");
     projection.tell_applied();
     Ok(())
@@ -71,6 +74,8 @@ async fn write(
     let mut tx = projection.database.begin(organization).await?;
     store::write(&mut tx, organization, generation, &rows).await?;
     store::park(&mut tx, organization, &parked).await?;
+    points::hit("control_plane.rebuild_batch.before_commit");
     tx.commit().await?;
+    points::hit("control_plane.rebuild_batch.after_commit");
     Ok(())
 }

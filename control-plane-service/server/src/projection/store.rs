@@ -8,6 +8,7 @@ use kernel::id::OrganizationId;
 use sqlx::PgConnection;
 
 use super::row::Projected;
+use crate::points;
 
 /// How far a copy is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,8 +39,13 @@ pub async fn follow(database: &Database, organization: OrganizationId) -> Result
     )
     .execute(&mut *tx)
     .await?;
+    if inserted.rows_affected() == 0 {
+        return Ok(false);
+    }
+    points::hit("control_plane.follow.before_commit");
     tx.commit().await?;
-    Ok(inserted.rows_affected() == 1)
+    points::hit("control_plane.follow.after_commit");
+    Ok(true)
 }
 
 /// Everyone who is followed.
@@ -61,7 +67,9 @@ pub async fn ask_rebuild(database: &Database, organization: OrganizationId) -> R
     )
     .execute(&mut *tx)
     .await?;
+    points::hit("control_plane.rebuild_asked.before_commit");
     tx.commit().await?;
+    points::hit("control_plane.rebuild_asked.after_commit");
     Ok(())
 }
 

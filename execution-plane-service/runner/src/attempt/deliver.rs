@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use client_kit::{ClientError, Retries};
 use contracts::ExitCategory;
-use execution_plane_api::{ArtifactUploadQuery, FinishRequest, problem_codes};
+use execution_plane_api::ArtifactUploadQuery;
 use futures::StreamExt;
 use tokio::task::JoinHandle;
 use tokio_util::io::ReaderStream;
 use tokio_util::sync::CancellationToken;
 
 use super::active::Active;
+use super::finish::finish;
 use super::report::{Report, Upload};
 use crate::output::OutputSink;
 use crate::output::sender::{self, Sent};
@@ -22,7 +23,7 @@ use crate::standing::Standing;
 use crate::state::Home;
 use crate::stop::StopCause;
 
-const PATIENCE: Retries = Retries {
+pub(super) const PATIENCE: Retries = Retries {
     tries: u32::MAX,
     first_pause: Duration::from_millis(100),
     longest_pause: Duration::from_secs(3),
@@ -61,12 +62,13 @@ impl Sending {
 pub(crate) enum Delivered {
     /// The service has it, or it is not this runner's to tell: nothing of it need be kept.
     Settled,
-    /// Neither is known, and this process will not learn it: the next start brings it again.
+    /// Neither is known, and this process will not learn it, or the service takes no report of it: the
+    /// next start brings it again.
     Kept,
 }
 
 impl Delivered {
-    const fn of(standing: Standing) -> Self {
+    pub(super) const fn of(standing: Standing) -> Self {
         match standing {
             Standing::Gone => Self::Settled,
             Standing::Ours | Standing::Unsettled => Self::Kept,
@@ -162,12 +164,16 @@ async fn upload_one(
             Ok(pieces) => pieces.boxed(),
             Err(error) => futures::stream::once(std::future::ready(Err(error))).boxed(),
         });
+        failpoints::hit("runner.artifact.before");
         match runner
             .client
             .upload_artifact(active.id, &upload.name, &query, body.boxed())
             .await
         {
-            Ok(artifact) => return Ok(Ok(artifact.uri)),
+            Ok(artifact) => {
+                failpoints::hit("runner.artifact.sent");
+                return Ok(Ok(artifact.uri));
+            }
             Err(error) if is_not_ours(&error) => match runner.standing(active).await {
                 Standing::Ours => {}
                 known => return Err(known),
@@ -178,46 +184,4 @@ async fn upload_one(
         failed += 1;
         tokio::time::sleep(PATIENCE.pause(failed)).await;
     }
-}
-
-async fn finish(runner: &Runner, active: &Active, report: Report, last_output_sequence: u64) -> Delivered {
-    let request = FinishRequest {
-        epoch: active.epoch,
-        last_output_sequence,
-        result: report.result,
-    };
-    let mut failed = 0;
-    loop {
-        failpoints::hit("runner.finish.before");
-        let error = match runner.client.finish(active.id, &request).await {
-            Ok(_) => {
-                failpoints::hit("runner.finish.sent");
-                return Delivered::Settled;
-            }
-            Err(error) => error,
-        };
-        if is_not_ours(&error) {
-            match runner.standing(active).await {
-                Standing::Ours => {}
-                known => {
-                    tracing::warn!(attempt = %active.id, %error, ?known, "the end of an attempt was not accepted");
-                    return Delivered::of(known);
-                }
-            }
-        } else if is_final(&error) {
-            tracing::error!(attempt = %active.id, %error, "the end of an attempt is refused; leaving it");
-            return Delivered::Settled;
-        }
-        failed += 1;
-        tracing::debug!(attempt = %active.id, %error, failed, "the end could not be told; trying again");
-        tokio::time::sleep(PATIENCE.pause(failed)).await;
-    }
-}
-
-/// An answer that trying again cannot change.
-fn is_final(error: &ClientError) -> bool {
-    error
-        .status()
-        .is_some_and(|status| (400..500).contains(&status) && !matches!(status, 401 | 408 | 429))
-        && error.code() != Some(problem_codes::OUTPUT_INCOMPLETE)
 }

@@ -101,9 +101,11 @@ pub(crate) async fn context(
     let broken = |error: std::io::Error| Refusal::infrastructure(format!("the state directory: {error}"));
     let content = fetch_content(runner, lease).await?;
     let inputs = fetch_inputs(runner, lease, home).await?;
+    failpoints::hit("runner.secrets.before");
     let secrets = Secrets::resolve(&lease.job, runner.deps.secrets.as_ref(), &runner.config.secret_rules)
         .await
         .map_err(|error| Refusal::new(error.category(), error.to_string()))?;
+    failpoints::hit("runner.secrets.resolved");
     let artifacts = home.directory("artifacts").map_err(broken)?;
     Ok(JobContext::new(
         Arc::new(lease.job.clone()),
@@ -129,13 +131,18 @@ async fn fetch_content(runner: &Runner, lease: &Lease) -> Result<Option<PathBuf>
     if let Some(place) = content::unpacked(&root, &wanted.sha256) {
         return Ok(Some(place));
     }
+    failpoints::hit("runner.content.before");
     let bytes = fetch(runner, lease, None)
         .await
         .map_err(|error| Refusal::infrastructure(format!("the content bundle cannot be fetched: {error}")))?;
+    failpoints::hit("runner.content.fetched");
     let pinned = wanted.sha256;
     let unpacked = tokio::task::spawn_blocking(move || content::unpack(&root, &pinned, &bytes)).await;
     match unpacked {
-        Ok(Ok(place)) => Ok(Some(place)),
+        Ok(Ok(place)) => {
+            failpoints::hit("runner.content.unpacked");
+            Ok(Some(place))
+        }
         Ok(Err(error @ content::ContentError::Io(_))) => Err(Refusal::infrastructure(error.to_string())),
         Ok(Err(error)) => Err(Refusal::invalid(error.to_string())),
         Err(error) => Err(Refusal::infrastructure(error.to_string())),
@@ -156,10 +163,12 @@ async fn fetch_inputs(runner: &Runner, lease: &Lease, home: &Home) -> Result<Opt
                 input.artifact_ref
             )));
         }
+        failpoints::hit("runner.input.before");
         let bytes = fetch(runner, lease, Some(name))
             .await
             .map_err(|error| Refusal::infrastructure(format!("the input {name} cannot be fetched: {error}")))?;
         std::fs::write(directory.join(name), bytes).map_err(broken)?;
+        failpoints::hit("runner.input.written");
     }
     Ok(Some(directory))
 }

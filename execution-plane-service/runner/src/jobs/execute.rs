@@ -175,9 +175,11 @@ impl JobContext {
             () = time => executed.overran = true,
         }
         if executed.ended.is_none() {
+            failpoints::hit("runner.kill.before");
             running.terminate();
             let own = tokio::time::timeout(self.tools.stop_grace, running.wait()).await;
             running.kill().await;
+            failpoints::hit("runner.kill.after");
             executed.ended = match own {
                 Ok(ended) => Some(ended.map_err(lost_sight)?),
                 Err(_) => Some(Ended::Signalled(9)),

@@ -74,6 +74,7 @@ pub(crate) async fn touched(context: &JobContext, elevate: bool) -> RemoteProces
         return RemoteProcesses::Unknown(vec!["the targets' connection data cannot be read".to_owned()]);
     };
     let line = script(&context.mark(), elevate);
+    failpoints::hit("runner.sweep.before");
     let searches: Vec<_> = targets
         .iter()
         .map(|target| one(context, &access, target, line.clone()))
@@ -83,6 +84,7 @@ pub(crate) async fn touched(context: &JobContext, elevate: bool) -> RemoteProces
         .filter_map(std::future::ready)
         .collect()
         .await;
+    failpoints::hit("runner.sweep.after");
     if doubts.is_empty() {
         RemoteProcesses::Ended
     } else {

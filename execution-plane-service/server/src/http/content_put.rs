@@ -26,7 +26,9 @@ pub async fn put_content(
     let hot = &core.hot;
     let body = body.into_data_stream().map_err(std::io::Error::other).boxed();
     let limit = hot.config.max_content_bytes;
+    failpoints::hit("execution_plane.content_blob.before_write");
     let stored = hot.blobs.put(caller.organization, Some(sha256), limit, body).await;
+    failpoints::hit("execution_plane.content_blob.after_write");
     let size_bytes = stored.map_err(problems::blob)?.size_bytes;
     let is_new = contents::record(&hot.api, caller.organization, sha256, size_bytes).await;
     let status = match is_new.map_err(problems::store)? {

@@ -37,10 +37,12 @@ pub async fn upload_artifact(
     fence.map_err(|fenced| problems::fenced(fenced, attempt_id))?;
     let body = body.into_data_stream().map_err(std::io::Error::other).boxed();
     let limit = hot.config.max_artifact_bytes;
+    failpoints::hit("execution_plane.artifact_blob.before_write");
     let stored = hot
         .blobs
         .put(runner.organization, Some(query.sha256), limit, body)
         .await;
+    failpoints::hit("execution_plane.artifact_blob.after_write");
     let new = NewArtifact {
         id: Uuid::now_v7(),
         name,

@@ -83,10 +83,12 @@ pub async fn bundle(
             Ok(data)
         })
         .boxed();
+    failpoints::hit("execution_plane.log_blob.before_write");
     let stored = blobs
         .put(organization, None, u64::MAX, body)
         .await
         .map_err(StoreError::corrupt::<BlobError>("output"))?;
+    failpoints::hit("execution_plane.log_blob.after_write");
     let log = LogRef {
         id: Uuid::now_v7(),
         uri: format!("s3://platform-logs/attempts/{attempt}/output.log"),

@@ -25,7 +25,9 @@ pub async fn compact(worker: &Database, limit: i64) -> Result<usize, StoreError>
         let key = (organization.as_uuid(), attempt.as_uuid());
         transaction.execute(EMPTY, &[&key.0, &key.1]).await?;
         transaction.execute(DONE, &[&key.0, &key.1]).await?;
+        failpoints::hit("execution_plane.compaction.before_commit");
         transaction.commit().await?;
+        failpoints::hit("execution_plane.compaction.after_commit");
     }
     Ok(rows.len())
 }

@@ -26,7 +26,9 @@ pub async fn record(
     )
     .execute(&mut *transaction)
     .await?;
+    failpoints::hit("execution_plane.content.before_commit");
     transaction.commit().await?;
+    failpoints::hit("execution_plane.content.after_commit");
     Ok(done.rows_affected() == 1)
 }
 

@@ -95,7 +95,9 @@ pub async fn put(
     )
     .fetch_optional(&mut *transaction)
     .await?;
+    failpoints::hit("execution_plane.policy.before_commit");
     transaction.commit().await?;
+    failpoints::hit("execution_plane.policy.after_commit");
     Ok(match row {
         Some(row) => Put::Stored(StoredPolicy {
             name: name.to_owned(),

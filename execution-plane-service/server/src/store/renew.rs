@@ -55,7 +55,9 @@ pub async fn renew(
     let rows = transaction
         .query(&statement, &[&organization, &runner, &session, &ids, &lease])
         .await?;
+    failpoints::hit("execution_plane.renew.before_commit");
     transaction.commit().await?;
+    failpoints::hit("execution_plane.renew.after_commit");
     Ok(Some(rows.iter().map(kept).collect()))
 }
 

@@ -81,7 +81,9 @@ pub async fn open_session(
     )
     .fetch_one(&mut *transaction)
     .await?;
+    failpoints::hit("execution_plane.session.before_commit");
     transaction.commit().await?;
+    failpoints::hit("execution_plane.session.after_commit");
     Ok((RunnerId(row.runner_id), words::count(row.session)))
 }
 
@@ -205,7 +207,9 @@ pub async fn set_draining(
     )
     .execute(&mut *transaction)
     .await?;
+    failpoints::hit("execution_plane.drain.before_commit");
     transaction.commit().await?;
+    failpoints::hit("execution_plane.drain.after_commit");
     Ok(done.rows_affected() == 1)
 }
 
