@@ -1,4 +1,6 @@
 //! The command line.
+//!
+//! Long because the whole interface is read here at one glance, as `platform help` shows it.
 
 use std::path::PathBuf;
 
@@ -51,6 +53,11 @@ pub enum Command {
     Apply(Apply),
     /// Say that a resource was seen to provide a capability, with what showed it.
     Observe(Observe),
+    /// Say that a resource was seen not to provide a capability any more.
+    Withdraw(Withdraw),
+    /// Edges between resources.
+    #[command(subcommand)]
+    Edge(EdgeCommand),
     /// Scenario packs.
     #[command(subcommand)]
     Pack(PackCommand),
@@ -78,6 +85,10 @@ pub enum Command {
     Resolve(Resolve),
     /// Output of an attempt, or of an operation's attempts.
     Logs(Logs),
+    /// Fetch an artifact of an attempt; its digest is checked.
+    Artifact(Artifact),
+    /// Give a runner no further work; what it has goes on.
+    Drain(Drain),
     /// Proof of what happened.
     #[command(subcommand)]
     Proof(ProofCommand),
@@ -160,9 +171,10 @@ pub enum ConfigCommand {
 
 #[derive(Debug, Args)]
 pub struct Get {
-    /// resources, resource-types, capabilities, packs, operations, node-runs, events, gates, claims, attempts, runners, projections.
+    /// resources, resource-types, capabilities, edges, packs, operations, node-runs, events, gates, claims,
+    /// projections, audit, attempts, artifacts, runners, command-policies.
     pub kind: String,
-    /// One of them.
+    /// One of them; of claims the resource, of what belongs to something that.
     pub name: Option<String>,
     #[arg(short, long)]
     pub environment: Option<String>,
@@ -178,15 +190,19 @@ pub struct Get {
     /// Of this operation.
     #[arg(long)]
     pub operation: Option<String>,
-    /// At most this many.
+    /// Only those in this state.
     #[arg(long)]
+    pub state: Option<String>,
+    /// At most this many; without it, all of them.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
 }
 
 #[derive(Debug, Args)]
 pub struct Describe {
-    /// resource, operation, plan or attempt.
+    /// resource, operation, gate, plan, attempt or runner.
     pub kind: String,
+    /// Its name or id; of a gate OPERATION or OPERATION/GATE.
     pub name: String,
 }
 
@@ -195,6 +211,9 @@ pub struct Apply {
     /// File or directory; may be repeated.
     #[arg(short, long, value_name = "PATH", required = true)]
     pub file: Vec<PathBuf>,
+    /// Only if it still is at this version: a change by somebody else is not written over. For a single document.
+    #[arg(long, value_name = "VERSION")]
+    pub at_version: Option<i64>,
 }
 
 #[derive(Debug, Args)]
@@ -210,6 +229,48 @@ pub struct Observe {
     /// A file with what was seen; its digest goes into the evidence.
     #[arg(long, value_name = "FILE")]
     pub seen: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Withdraw {
+    pub resource: String,
+    pub capability: String,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum EdgeCommand {
+    /// Add an edge.
+    Add(Edge),
+    /// Remove an edge.
+    Remove(Edge),
+}
+
+#[derive(Debug, Args)]
+pub struct Edge {
+    /// The resource that carries the edge.
+    pub source: String,
+    /// hosted_on, member_of, part_of, connects_to, depends_on or backs_up.
+    pub edge_type: String,
+    pub target: String,
+}
+
+#[derive(Debug, Args)]
+pub struct Artifact {
+    pub attempt: String,
+    /// Its name; 'platform get artifacts ATTEMPT' lists them.
+    pub name: String,
+    /// Where to write it. Default: standard output.
+    #[arg(short = 'f', long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Drain {
+    /// Its name or id.
+    pub runner: String,
+    /// End the draining: give it work again.
+    #[arg(long)]
+    pub end: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -269,9 +330,12 @@ pub struct Decide {
     /// The gate's node; needed when several wait.
     #[arg(long)]
     pub gate: Option<String>,
-    /// The digest of what the gate covers, as shown; the decision binds to it. Default: what is shown now.
+    /// The digest of what the gate covers, as shown, or its first 12 digits or more; nothing else is decided.
     #[arg(long, value_name = "SHA256")]
     pub digest: Option<String>,
+    /// Whatever the gate covers by now, without being asked. An approval wants this or --digest where nobody can be asked.
+    #[arg(short, long)]
+    pub yes: bool,
     /// For the record.
     #[arg(short = 'm', long)]
     pub comment: Option<String>,
@@ -296,6 +360,10 @@ pub struct NodeIntervention {
 #[derive(Debug, Args)]
 pub struct Cancel {
     pub operation: String,
+    /// Of an operation that is being cancelled and comes to no end: do not wait for what has not answered. Its
+    /// outcome is then not known, and wants 'platform resolve'.
+    #[arg(long)]
+    pub force: bool,
     #[arg(short = 'm', long)]
     pub reason: Option<String>,
     /// Return as soon as the cancel is accepted.

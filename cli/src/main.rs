@@ -12,6 +12,7 @@ mod demo;
 mod error;
 mod exit;
 mod manifest;
+mod pages;
 mod platform;
 mod printer;
 mod render;

@@ -15,13 +15,15 @@ pub enum Kind {
     ResourceType,
     CapabilityDefinition,
     Resource,
+    CommandPolicy,
 }
 
 impl Kind {
-    const WORDS: [(&'static str, Self); 3] = [
+    const WORDS: [(&'static str, Self); 4] = [
         ("ResourceType", Self::ResourceType),
         ("CapabilityDefinition", Self::CapabilityDefinition),
         ("Resource", Self::Resource),
+        ("CommandPolicy", Self::CommandPolicy),
     ];
 
     /// The word as written in files.
@@ -180,7 +182,10 @@ fn read_document(
             fault(
                 line,
                 column,
-                format!("unknown kind {word:?}: one of ResourceType, CapabilityDefinition, Resource"),
+                format!(
+                    "unknown kind {word:?}: one of {}",
+                    Kind::WORDS.map(|(word, _)| word).join(", ")
+                ),
             );
         }
         found

@@ -3,14 +3,17 @@
 //! Invariant: a reader that went away (`platform get resources | head`) is no fault. What cannot be
 //! written is dropped; commands that stay ask [`Printer::is_heard`] whether anyone still reads.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
 use crate::args::Output;
 use crate::error::CliError;
-use crate::render::Table;
+use crate::pages::Listed;
+use crate::render::{Table, is_coloured, paint};
 
 /// Set when the reader of standard output has gone.
 static GONE: AtomicBool = AtomicBool::new(false);
@@ -49,6 +52,17 @@ impl Printer {
                 table.render()
             }
         });
+    }
+
+    /// A list that may have been cut: where it was, that is said beside it.
+    pub fn listed<T: Serialize>(self, listed: &Listed<T>, what: &str, table: impl FnOnce(&[T]) -> Table) {
+        self.list(&listed.items, what, || table(&listed.items));
+        if listed.cut {
+            self.note(format!(
+                "these are the first {}; there are more: give a higher --limit, or none for all",
+                listed.items.len()
+            ));
+        }
     }
 
     /// A line for people; programs do not see it.
@@ -94,7 +108,12 @@ impl Printer {
     }
 }
 
+/// Whether marks are coloured; the terminal does not change while the program runs.
+static COLOURED: LazyLock<bool> = LazyLock::new(is_coloured);
+
 fn line(text: &str) {
+    let painted = if *COLOURED { paint(text) } else { Cow::Borrowed(text) };
+    let text = painted.as_ref();
     let mut out = std::io::stdout().lock();
     let written = writeln!(out, "{text}").and_then(|()| out.flush());
     remember(written);

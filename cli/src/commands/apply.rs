@@ -1,4 +1,5 @@
 use client_kit::ClientError;
+use execution_plane_api::CommandPolicyBody;
 use kernel::{DottedName, ResourceId};
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -39,10 +40,17 @@ impl Done {
 
 pub async fn run(apply: &Apply, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     let manifests = manifest::read_all(&apply.file)?;
+    if apply.at_version.is_some() && manifests.len() != 1 {
+        let found = plural(manifests.len(), "document");
+        return Err(
+            CliError::usage(format!("--at-version is for a single document; here are {found}"))
+                .hint("apply them one by one"),
+        );
+    }
     let mut failed: Option<CliError> = None;
     let mut outcomes = Vec::new();
     for manifest in &manifests {
-        match one(manifest, platform).await {
+        match one(manifest, apply.at_version, platform).await {
             Ok(done) => {
                 printer.say(format!("{} {} {}", manifest.kind.word(), manifest.name, done.word()));
                 outcomes.push(json!({"kind": manifest.kind.word(), "name": manifest.name, "outcome": done.word()}));
@@ -87,30 +95,52 @@ fn merge(earlier: Option<CliError>, manifest: &Manifest, error: CliError) -> Cli
     all
 }
 
-async fn one(manifest: &Manifest, platform: &Platform) -> Result<Done, CliError> {
+async fn one(manifest: &Manifest, version: Option<i64>, platform: &Platform) -> Result<Done, CliError> {
     let catalog = &platform.catalog;
     match manifest.kind {
         Kind::ResourceType => {
             let name: DottedName = name(manifest)?;
             let before = absent(catalog.resource_type(&name).await)?.map(|found| found.version);
-            let answer = catalog.apply_resource_type(&name, &body(manifest)?, None).await?;
+            let answer = catalog.apply_resource_type(&name, &body(manifest)?, version).await?;
             Ok(Done::of(answer.status, before, Some(answer.body.version)))
         }
         Kind::CapabilityDefinition => {
             let name: DottedName = name(manifest)?;
             let before = absent(catalog.capability_definition(&name).await)?.map(|found| found.version);
             let answer = catalog
-                .apply_capability_definition(&name, &body(manifest)?, None)
+                .apply_capability_definition(&name, &body(manifest)?, version)
                 .await?;
             Ok(Done::of(answer.status, before, Some(answer.body.version)))
         }
         Kind::Resource => {
             let id: ResourceId = name(manifest)?;
             let before = absent(catalog.resource(&id).await)?.map(|found| found.version);
-            let answer = catalog.apply_resource(&id, &body(manifest)?, None).await?;
+            let answer = catalog.apply_resource(&id, &body(manifest)?, version).await?;
             Ok(Done::of(answer.status, before, Some(answer.body.version)))
         }
+        Kind::CommandPolicy => policy(manifest, version, platform).await,
     }
+}
+
+/// The next version of a command policy; what is so already makes none.
+async fn policy(manifest: &Manifest, version: Option<i64>, platform: &Platform) -> Result<Done, CliError> {
+    let wanted: CommandPolicyBody = body(manifest)?;
+    let before = absent(platform.execution.command_policy(&manifest.name).await)?;
+    let expected = match version {
+        Some(version) => u64::try_from(version).ok(),
+        None => before.as_ref().map(|policy| policy.version),
+    };
+    if before
+        .as_ref()
+        .is_some_and(|policy| policy.body == wanted && Some(policy.version) == expected)
+    {
+        return Ok(Done::Unchanged);
+    }
+    platform
+        .execution
+        .put_command_policy(&manifest.name, expected, &wanted)
+        .await?;
+    Ok(if before.is_some() { Done::Changed } else { Done::Created })
 }
 
 fn absent<T>(found: Result<T, ClientError>) -> Result<Option<T>, CliError> {

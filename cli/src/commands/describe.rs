@@ -1,8 +1,9 @@
 use std::fmt::Write as _;
 
-use control_plane_api::{NodeRun, Operation};
+use control_plane_api::{GateState, NodeRun, Operation};
 
 use super::stalled::{Stalled, stalled};
+use super::{gate, outline};
 use crate::args::Describe;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -22,11 +23,7 @@ pub async fn run(what: &Describe, platform: &Platform, printer: Printer) -> Resu
             printer.value(&operation, || operation_text(&operation, &runs, &stalled));
         }
         "plan" => {
-            let id = what
-                .name
-                .parse()
-                .map_err(|_| CliError::usage(format!("{:?} is not the id of a plan", what.name)))?;
-            let view = platform.control.plan(id).await?;
+            let view = platform.control.plan(super::find::plan_id(&what.name)?).await?;
             printer.value(&view, || super::plan::text(&view));
         }
         "resource" => {
@@ -35,26 +32,57 @@ pub async fn run(what: &Describe, platform: &Platform, printer: Printer) -> Resu
                 .parse()
                 .map_err(|error: kernel::ResourceIdError| CliError::usage(error.to_string()))?;
             let resource = platform.catalog.resource(&id).await?;
-            printer.value(&resource, || {
-                outline(&serde_json::to_value(&resource).unwrap_or_default())
-            });
+            printer.value(&resource, || outline::resource(&resource));
         }
         "attempt" => {
-            let id = what
-                .name
-                .parse()
-                .map_err(|_| CliError::usage(format!("{:?} is not the id of an attempt", what.name)))?;
+            let id = super::find::attempt_id(&what.name)?;
             let attempt = platform.execution.attempt(id).await?;
-            printer.value(&attempt, || {
-                outline(&serde_json::to_value(&attempt).unwrap_or_default())
+            printer.value(&attempt, || outline::attempt(&attempt));
+        }
+        "gate" => gates(&what.name, platform, printer).await?,
+        "runner" => {
+            let runner = super::find::runner(&what.name, platform).await?;
+            printer.value(&runner, || {
+                outline::outline(&serde_json::to_value(&runner).unwrap_or_default())
             });
         }
         other => {
             return Err(CliError::usage(format!("cannot describe {other:?}"))
-                .hint("one of: resource, operation, plan, attempt"));
+                .hint("one of: resource, operation, gate, plan, attempt, runner"));
         }
     }
     Ok(Exit::Success)
+}
+
+/// The gate `OPERATION/GATE`; of an `OPERATION` alone those that wait, else all.
+async fn gates(name: &str, platform: &Platform, printer: Printer) -> Result<(), CliError> {
+    let (operation, node) = match name.split_once('/') {
+        Some((operation, node)) => (operation, Some(node)),
+        None => (name, None),
+    };
+    let operation = super::find::operation_id(operation)?;
+    let all = gate::of(operation, platform).await?;
+    let shown = match node {
+        Some(node) => vec![gate::named(&all, node)?],
+        None => {
+            let open: Vec<_> = all
+                .iter()
+                .filter(|gate| gate.state == GateState::Open)
+                .cloned()
+                .collect();
+            if open.is_empty() { all } else { open }
+        }
+    };
+    let mut blocks = Vec::new();
+    for gate in &shown {
+        let plan = platform.control.plan(gate.plan_id).await?;
+        blocks.push(gate::block(operation, gate, Some(&plan)));
+    }
+    printer.value(&shown, || match blocks.is_empty() {
+        true => "no gates".to_owned(),
+        false => blocks.join("\n\n"),
+    });
+    Ok(())
 }
 
 /// An operation with its runs, what it waits for and its nodes.
@@ -125,65 +153,4 @@ pub fn node_table(runs: &[NodeRun]) -> Table {
         ]);
     }
     table
-}
-
-/// A JSON value as an indented outline: names, values, lists with dashes.
-fn outline(value: &serde_json::Value) -> String {
-    let mut text = String::new();
-    write_outline(&mut text, value, 0);
-    text.trim_end().to_owned()
-}
-
-fn write_outline(text: &mut String, value: &serde_json::Value, depth: usize) {
-    let indent = "  ".repeat(depth);
-    let simple = |v: &serde_json::Value| match v {
-        serde_json::Value::String(s) => Some(s.clone()),
-        serde_json::Value::Array(items) if items.is_empty() => Some("none".to_owned()),
-        serde_json::Value::Object(fields) if fields.is_empty() => Some("none".to_owned()),
-        serde_json::Value::Null => Some("-".to_owned()),
-        serde_json::Value::Array(_) | serde_json::Value::Object(_) => None,
-        other => Some(other.to_string()),
-    };
-    match value {
-        serde_json::Value::Object(fields) => {
-            for (name, inner) in fields {
-                match simple(inner) {
-                    Some(word) => {
-                        let _ = writeln!(text, "{indent}{name}: {}", word.replace('\n', &format!("\n{indent}  ")));
-                    }
-                    None => {
-                        let _ = writeln!(text, "{indent}{name}:");
-                        write_outline(text, inner, depth + 1);
-                    }
-                }
-            }
-        }
-        serde_json::Value::Array(items) => {
-            for inner in items {
-                match simple(inner) {
-                    Some(word) => {
-                        let _ = writeln!(text, "{indent}- {word}");
-                    }
-                    None => {
-                        let _ = writeln!(text, "{indent}-");
-                        write_outline(text, inner, depth + 1);
-                    }
-                }
-            }
-        }
-        other => {
-            let _ = writeln!(text, "{indent}{}", simple(other).unwrap_or_default());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    #[test]
-    fn an_outline_reads_like_a_form() {
-        let text = super::outline(&json!({"a": 1, "b": {"c": "x"}, "d": [], "e": [{"f": null}, "g"]}));
-        assert_eq!(text, "a: 1\nb:\n  c: x\nd: none\ne:\n  -\n    f: -\n  - g");
-    }
 }

@@ -3,22 +3,13 @@
 use control_plane_api::{Intervention, InterventionRequest, Resolution};
 use kernel::id::OperationId;
 
+pub use super::find::operation_id;
 use crate::args::{Cancel, Intervention as Plain, NodeIntervention, Outcome, Resolve, Retry};
 use crate::commands::{ask, watch};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::platform::Platform;
 use crate::printer::Printer;
-
-/// Reads an operation's id.
-///
-/// # Errors
-/// Says what an id looks like and where to find one.
-pub fn operation_id(text: &str) -> Result<OperationId, CliError> {
-    text.parse().map_err(|_| {
-        CliError::usage(format!("{text:?} is not the id of an operation")).hint("'platform get operations' lists them")
-    })
-}
 
 async fn apply(
     operation: &str,
@@ -112,14 +103,12 @@ pub async fn resume(what: &Plain, platform: &Platform, printer: Printer) -> Resu
 }
 
 pub async fn cancel(what: &Cancel, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let id = apply(
-        &what.operation,
-        Intervention::Cancel,
-        what.reason.as_ref(),
-        platform,
-        printer,
-    )
-    .await?;
+    let intervention = if what.force {
+        Intervention::ForceCancel
+    } else {
+        Intervention::Cancel
+    };
+    let id = apply(&what.operation, intervention, what.reason.as_ref(), platform, printer).await?;
     if what.no_wait {
         return and_tell(id, platform, printer).await;
     }

@@ -1,20 +1,30 @@
 //! One command a file. Each reads its arguments, talks to the services, and says what came of it.
 
 mod apply;
+mod artifact;
 mod ask;
 mod decide;
 mod describe;
+mod drain;
+mod edge;
+mod find;
+mod gate;
 mod get;
 mod intervene;
+mod last_line;
+mod lines;
 mod logs;
 mod observe;
+mod outline;
 mod pack;
 mod plan;
+mod progress;
 mod proof;
 mod run;
 mod stalled;
 mod token;
 mod watch;
+mod withdraw;
 
 use crate::args::{Cli, Command};
 use crate::context::Session;
@@ -47,6 +57,8 @@ async fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, CliError> {
         Command::Describe(what) => describe::run(what, &connect()?, printer).await,
         Command::Apply(files) => apply::run(files, &connect()?, printer).await,
         Command::Observe(what) => observe::run(what, &connect()?, printer).await,
+        Command::Withdraw(what) => withdraw::run(what, &connect()?, printer).await,
+        Command::Edge(what) => edge::run(what, &connect()?, printer).await,
         Command::Pack(what) => pack::run(what, connect, printer).await,
         Command::Plan(ask) => plan::run(ask, &connect()?, printer).await,
         Command::Run(what) => run::run(what, &connect()?, printer).await,
@@ -60,6 +72,8 @@ async fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, CliError> {
         Command::Cancel(what) => intervene::cancel(what, &connect()?, printer).await,
         Command::Resolve(what) => intervene::resolve(what, &connect()?, printer).await,
         Command::Logs(what) => logs::run(what, &connect()?, printer).await,
+        Command::Artifact(what) => artifact::run(what, &connect()?, printer).await,
+        Command::Drain(what) => drain::run(what, &connect()?, printer).await,
         Command::Proof(what) => proof::run(what, connect, printer).await,
         Command::Token(what) => token::run(what, cli.global.context.as_deref(), printer),
         Command::Secret(what) => roles::secret::run(what, printer),

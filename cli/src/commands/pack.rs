@@ -98,10 +98,17 @@ fn bundle(directory: &Path) -> Result<Bundle, CliError> {
             return Err(CliError::usage("a pack holds plain files only")
                 .fault(entry.path().display().to_string(), "this is a link or a device"));
         }
-        let bytes = std::fs::read(entry.path())?;
+        let unreadable =
+            |error: std::io::Error| CliError::usage(format!("{} cannot be read: {error}", entry.path().display()));
+        let bytes = std::fs::read(entry.path()).map_err(unreadable)?;
         let executable = {
             use std::os::unix::fs::PermissionsExt as _;
-            std::fs::metadata(entry.path())?.permissions().mode() & 0o111 != 0
+            std::fs::metadata(entry.path())
+                .map_err(unreadable)?
+                .permissions()
+                .mode()
+                & 0o111
+                != 0
         };
         bundle
             .insert(path, executable, bytes)

@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 
-use control_plane_api::PlanView;
+use chrono::TimeDelta;
+use control_plane_api::{PlanRequest, PlanView};
 use control_plane_plan::{NodeKind, Plan, PlanNode, SlotExplanation};
 
 use crate::args::Ask;
@@ -13,9 +14,25 @@ use crate::render::{Table, duration, plural};
 
 pub async fn run(what: &Ask, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     let request = ask::request(what)?;
-    let view = platform.control.preview(&request, what.wait_for.as_deref()).await?;
+    let view = preview(&request, what.wait_for.as_deref(), platform).await?;
     printer.value(&view, || text(&view));
     Ok(if view.satisfiable { Exit::Success } else { Exit::Refused })
+}
+
+/// Asks for a preview.
+///
+/// # Errors
+/// A refusal that is about parameters says how they are given.
+pub async fn preview(request: &PlanRequest, wait_for: Option<&str>, platform: &Platform) -> Result<PlanView, CliError> {
+    let answer = platform.control.preview(request, wait_for).await;
+    answer.map_err(|error| {
+        let error = CliError::from(error);
+        let of_parameters = error.faults.iter().any(|fault| fault.place.starts_with("/parameters"));
+        match of_parameters && error.hint.is_none() {
+            true => error.hint("parameters are given as -p NAME=VALUE"),
+            false => error,
+        }
+    })
 }
 
 /// A preview as a person reads it: what would happen, on what, and why.
@@ -157,14 +174,19 @@ fn limits(node: &PlanNode) -> String {
             } else {
                 String::new()
             };
-            format!("{}s{tries}", job.timeout_seconds)
+            format!("{}{tries}", seconds(job.timeout_seconds))
         }
         NodeKind::Gate(gate) => gate
             .expires_after_seconds
-            .map(|s| format!("denied after {s}s"))
+            .map(|limit| format!("denied after {}", seconds(limit)))
             .unwrap_or_default(),
         _ => String::new(),
     }
+}
+
+fn seconds(limit: impl TryInto<i64>) -> String {
+    let span = limit.try_into().ok().and_then(TimeDelta::try_seconds);
+    span.map_or_else(|| "no limit".to_owned(), duration)
 }
 
 fn changes_text(out: &mut String, view: &PlanView, plan: &Plan) {

@@ -55,7 +55,8 @@ pub async fn run(
 fn public_key(text: &str) -> Result<PublicKey, CliError> {
     let path = Path::new(text);
     let content = if path.is_file() {
-        std::fs::read_to_string(path)?
+        std::fs::read_to_string(path)
+            .map_err(|error| CliError::usage(format!("--key: {} cannot be read: {error}", path.display())))?
     } else {
         text.to_owned()
     };

@@ -9,7 +9,7 @@ use crate::printer::Printer;
 
 pub async fn run(what: &Run, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     let request = ask::request(&what.ask)?;
-    let view = platform.control.preview(&request, what.ask.wait_for.as_deref()).await?;
+    let view = super::plan::preview(&request, what.ask.wait_for.as_deref(), platform).await?;
     let Some(digest) = view.digest.filter(|_| view.satisfiable) else {
         printer.value(&view, || super::plan::text(&view));
         return Err(CliError::new(

@@ -1,4 +1,5 @@
-//! Following an operation: what changed, as it changes, and how it ended.
+//! Following an operation: what changed, as it changes, and how it ended. On a terminal the lines of what
+//! changed stand above a few that move; elsewhere there is a line a change and nothing else.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use futures::StreamExt as _;
 use kernel::id::OperationId;
 use tokio::time::MissedTickBehavior;
 
+use super::progress::Progress;
 use super::stalled::stalled;
 use crate::args::Watch;
 use crate::error::CliError;
@@ -21,6 +23,10 @@ use crate::render::{age, duration, mark};
 const QUIET: Duration = Duration::from_millis(80);
 /// How often nodes that were handed over are looked after.
 const LOOK: Duration = Duration::from_secs(3);
+/// How a node stands that never had its turn.
+const NOT_STARTED: &str = "not started";
+/// How often the moving lines move.
+const FRAME: Duration = Duration::from_millis(250);
 
 pub async fn run(what: &Watch, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     let id = super::intervene::operation_id(&what.operation)?;
@@ -38,16 +44,25 @@ pub async fn follow(
     printer: Printer,
 ) -> Result<Exit, CliError> {
     let operation = platform.control.operation(id).await?;
-    let mut view = View::default();
+    let mut view = View {
+        live: Progress::for_people(printer),
+        ..View::default()
+    };
     if let Some(exit) = view.show(&operation, until_gate, platform, printer).await? {
         return Ok(exit);
     }
     let mut events = std::pin::pin!(platform.control.watch(id, operation.last_event));
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut frames = tokio::time::interval(FRAME);
+    frames.set_missed_tick_behavior(MissedTickBehavior::Skip);
     while printer.is_heard() {
         let event = tokio::select! {
             event = events.next() => event,
+            _ = frames.tick(), if view.live.is_some() => {
+                view.draw();
+                continue;
+            }
             _ = looks.tick(), if view.hands_over() && !printer.is_json() => {
                 view.show_stalled(id, platform, printer).await?;
                 continue;
@@ -85,9 +100,37 @@ struct View {
     /// What was said last of each node that waits for a runner.
     stalled: HashMap<String, String>,
     paused: bool,
+    /// The moving lines, on a terminal.
+    live: Option<Progress>,
 }
 
 impl View {
+    /// Says something that stays, above what moves.
+    fn say(&mut self, printer: Printer, text: impl AsRef<str>) {
+        if let Some(live) = &mut self.live {
+            live.clear();
+        }
+        printer.say(text);
+    }
+
+    fn draw(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.draw();
+        }
+    }
+
+    /// What the person who is waited for types next.
+    fn say_how_to_go_on(&mut self, operation: &Operation, printer: Printer) {
+        let id = operation.summary.id;
+        let at_gate = |waiting: &WaitingFor| matches!(waiting, WaitingFor::Gate { .. });
+        if operation.waiting_for.iter().any(at_gate) {
+            self.say(
+                printer,
+                format!("    what it covers, and how to decide: platform get gates {id}"),
+            );
+        }
+    }
+
     /// Whether some node was handed over and does not run yet.
     fn hands_over(&self) -> bool {
         self.nodes.values().any(|(state, _)| *state == NodeRunState::Dispatched)
@@ -99,7 +142,7 @@ impl View {
         let now = stalled(&runs, platform).await;
         for stalled in &now {
             if self.stalled.get(&stalled.node) != Some(&stalled.why) {
-                printer.say(stalled.line());
+                self.say(printer, stalled.line());
             }
         }
         self.stalled = now.into_iter().map(|stalled| (stalled.node, stalled.why)).collect();
@@ -121,42 +164,63 @@ impl View {
             let quiet = matches!(
                 run.state,
                 NodeRunState::Pending | NodeRunState::Ready | NodeRunState::Dispatched
-            ) || (run.kind == "join" && run.state == NodeRunState::Waiting)
+            ) || run.kind == "join"
+                // What never had its turn is told once, at the end.
+                || standing(run) == NOT_STARTED
                 || (before.is_none() && run.run < operation.summary.run);
             if before != Some(now) && !quiet {
-                printer.say(node_line(run));
+                self.say(printer, node_line(run));
             }
         }
         if operation.waiting_for != self.waiting {
-            for waiting in operation.waiting_for.iter().filter(|w| !self.waiting.contains(w)) {
-                printer.say(waiting_line(waiting));
+            let new: Vec<String> = operation
+                .waiting_for
+                .iter()
+                .filter(|waiting| !self.waiting.contains(waiting))
+                .map(waiting_line)
+                .collect();
+            for line in new {
+                self.say(printer, line);
             }
             self.waiting.clone_from(&operation.waiting_for);
         }
         let paused = operation.summary.state == OperationState::Paused;
         if paused && !self.paused {
-            printer.say("◷ paused; 'platform resume' lets it go on");
+            self.say(printer, "◷ paused; 'platform resume' lets it go on");
         }
         self.paused = paused;
-        Ok(ending(operation, &runs, until_gate, printer))
+        if let Some(live) = &mut self.live {
+            live.update(operation, &runs, platform);
+        }
+        let exit = ending(operation, until_gate);
+        if exit.is_some() {
+            // Nothing moves any more.
+            self.live = None;
+        }
+        if exit == Some(Exit::Waiting) {
+            self.say_how_to_go_on(operation, printer);
+        }
+        if exit.is_some_and(|exit| exit != Exit::Waiting) {
+            printer.say(summary(operation, &runs));
+            if printer.is_json() {
+                printer.value(operation, String::new);
+            }
+        }
+        Ok(exit)
     }
 }
 
-fn ending(operation: &Operation, runs: &[NodeRun], until_gate: bool, printer: Printer) -> Option<Exit> {
-    let exit = match operation.summary.state {
-        OperationState::Succeeded => Exit::Success,
-        OperationState::Failed | OperationState::Compensated => Exit::Untrue,
-        OperationState::Cancelled => Exit::Cancelled,
+/// The exit of an operation that need not be followed any longer.
+fn ending(operation: &Operation, until_gate: bool) -> Option<Exit> {
+    match operation.summary.state {
+        OperationState::Succeeded => Some(Exit::Success),
+        OperationState::Failed | OperationState::Compensated => Some(Exit::Untrue),
+        OperationState::Cancelled => Some(Exit::Cancelled),
         _ => {
             let person = |w: &WaitingFor| matches!(w, WaitingFor::Gate { .. } | WaitingFor::Intervention { .. });
-            return (until_gate && operation.waiting_for.iter().any(person)).then_some(Exit::Waiting);
+            (until_gate && operation.waiting_for.iter().any(person)).then_some(Exit::Waiting)
         }
-    };
-    printer.say(summary(operation, runs));
-    if printer.is_json() {
-        printer.value(operation, String::new);
     }
-    Some(exit)
 }
 
 /// Every node run, in plan order.
@@ -283,7 +347,24 @@ pub fn summary(operation: &Operation, runs: &[NodeRun]) -> String {
     for (word, nodes) in groups {
         text.push_str(&format!("\n    {word}: {}", nodes.join(", ")));
     }
+    if operation.summary.state == OperationState::Failed {
+        text.push_str(&what_next(operation.summary.id, runs));
+    }
     text
+}
+
+/// Where to look after a failure, and how to carry on.
+fn what_next(id: OperationId, runs: &[NodeRun]) -> String {
+    let failed =
+        |run: &&NodeRun| matches!(run.state, NodeRunState::Failed | NodeRunState::TimedOut) && !run.attempts.is_empty();
+    let look = runs
+        .iter()
+        .find(failed)
+        .map(|run| format!("\n    output: platform logs {id} --node '{}'", run.node_id));
+    format!(
+        "{}\n    carry on, once the cause is mended: platform retry {id}",
+        look.unwrap_or_default()
+    )
 }
 
 /// Why a node did not run, where its own message does not say it.
@@ -304,7 +385,7 @@ pub fn standing(run: &NodeRun) -> String {
     let never = ["not_started", "lane_stopped", "needs_not_met", "gate_closed"];
     match run.state {
         NodeRunState::Skipped if run.reason.as_deref().is_some_and(|reason| never.contains(&reason)) => {
-            "not started".to_owned()
+            NOT_STARTED.to_owned()
         }
         NodeRunState::Succeeded => "done".to_owned(),
         state => state.as_str().replace('_', " "),

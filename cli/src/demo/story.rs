@@ -183,8 +183,15 @@ pub async fn roll_out(stage: &mut Stage, hosts: &Hosts) -> Result<String, CliErr
     stage.types(Who::Ada, &["approve", &id], Exit::Forbidden).await?;
     stage.tell("Ada asked for it, so Ada may not approve it. Bob looks at it and does.");
     stage.types(Who::Bob, &["get", "gates", &id], Exit::Success).await?;
+    let gates = stage.reads(&["get", "gates", &id]).await?;
+    let digest = gates[0]["covers_digest"].as_str().unwrap_or_default();
+    let shown = digest.get(..12).unwrap_or_default();
     stage
-        .types(Who::Bob, &["approve", &id, "-m", "looks right"], Exit::Success)
+        .types(
+            Who::Bob,
+            &["approve", &id, "--digest", shown, "-m", "looks right"],
+            Exit::Success,
+        )
         .await?;
 
     stage.chapter("Ansible rolls it out host by host; every host is checked before the next");

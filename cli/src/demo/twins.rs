@@ -21,7 +21,7 @@ async fn approved(stage: &Stage, id: &str) -> Result<(), CliError> {
     stage
         .types(Who::Ada, &["watch", id, "--until-gate"], Exit::Waiting)
         .await?;
-    stage.types(Who::Bob, &["approve", id], Exit::Success).await?;
+    stage.types(Who::Bob, &["approve", id, "--yes"], Exit::Success).await?;
     Ok(())
 }
 
@@ -129,7 +129,7 @@ pub async fn wrong_parameter(stage: &mut Stage, hosts: &Hosts) -> Result<(), Cli
         )
         .await?;
     stage.check(true, "the plan is another one now, so the gate is asked again")?;
-    stage.types(Who::Bob, &["approve", &id], Exit::Success).await?;
+    stage.types(Who::Bob, &["approve", &id, "--yes"], Exit::Success).await?;
     stage.types(Who::Ada, &["watch", &id], Exit::Success).await?;
     let first = stage.node(&id, "rollout[node/web-1]").await?;
     let second = stage.node(&id, "rollout[node/web-2]").await?;

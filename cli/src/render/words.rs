@@ -1,4 +1,5 @@
 use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
 
 /// A span of time in at most two units: `3m12s`, `2h05m`, `4d`.
 pub fn duration(span: TimeDelta) -> String {
@@ -20,8 +21,8 @@ pub fn age(then: DateTime<Utc>, now: DateTime<Utc>) -> String {
 /// A mark that tells states apart without colour.
 pub fn mark(state: &str) -> &'static str {
     match state {
-        "succeeded" | "approved" => "✔",
-        "failed" | "timed_out" | "denied" | "expired" => "✘",
+        "succeeded" | "approved" | "passed" => "✔",
+        "failed" | "timed_out" | "denied" | "expired" | "rejected" => "✘",
         "running" | "dispatched" | "verifying" | "validating" => "▶",
         "waiting" | "open" | "paused" => "◷",
         "cancelled" | "cancelling" => "■",
@@ -29,6 +30,29 @@ pub fn mark(state: &str) -> &'static str {
         "unresolved" => "?",
         _ => "·",
     }
+}
+
+/// The word that a wire enum is written as.
+pub fn word<T: Serialize>(value: &T) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}
+
+/// A number of bytes: `312 B`, `4.1 KiB`.
+pub fn size(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{value:.1} {}", UNITS[unit])
 }
 
 /// `1 host`, `3 hosts`.
@@ -43,6 +67,13 @@ pub fn plural(count: usize, word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_read_as_people_say_them() {
+        for (bytes, text) in [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KiB"), (5 << 30, "5.0 GiB")] {
+            assert_eq!(size(bytes), text);
+        }
+    }
 
     #[test]
     fn spans_read_as_people_say_them() {

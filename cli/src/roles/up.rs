@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::embedded::{Embedded, ports};
@@ -7,6 +9,7 @@ use crate::context::{default_data_dir, file_in};
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::printer::Printer;
+use crate::render::is_terminal;
 
 pub async fn run(up: &Up, printer: Printer) -> Result<Exit, CliError> {
     super::telemetry::start();
@@ -32,20 +35,38 @@ fn announce(platform: &Embedded, printer: Printer) {
         "control_plane": layout.address("control_plane"),
         "execution_plane": layout.address("execution_plane"),
         "context": context,
+        "token_file": layout.data.join("token"),
         "organization_id": layout.organization,
     });
     printer.event(&ready, || {
+        let line = |name: &str, value: String| format!("  {name:<16}  {value}\n");
+        let services = ["resource_catalog", "control_plane", "execution_plane"];
+        let mut text = "The platform is ready.\n\n".to_owned();
+        for service in services {
+            text.push_str(&line(&service.replace('_', "-"), layout.address(service)));
+        }
+        text.push_str(&line("data", layout.data.display().to_string()));
+        text.push_str(&line("token", token_words(&layout.data)));
         Some(format!(
-            "The platform is ready.\n\n  resource-catalog  {}\n  control-plane     {}\n  execution-plane   {}\n  data              {}\n  \
-             token             {}/token (admin, 12 hours)\n\nIn another terminal:\n  export PLATFORM_CONTEXT={}\n  platform get resources\n\nCtrl-C stops it.",
-            layout.address("resource_catalog"),
-            layout.address("control_plane"),
-            layout.address("execution_plane"),
-            layout.data.display(),
-            layout.data.display(),
+            "{text}\nIn another terminal:\n  export PLATFORM_CONTEXT={}\n  platform get resources\n\nCtrl-C stops it.",
             context.display()
         ))
     });
+}
+
+/// The token itself for somebody who looks at a terminal; what is written into a log gets its place.
+fn token_words(data: &Path) -> String {
+    let file = data.join("token");
+    let shown = std::fs::read_to_string(&file).ok().filter(|_| is_terminal());
+    match shown {
+        Some(token) => format!(
+            "{}\n  {:<16}  (admin, 12 hours; also in {})",
+            token.trim(),
+            "",
+            file.display()
+        ),
+        None => format!("{} (admin, 12 hours)", file.display()),
+    }
 }
 
 /// Returns when the process is asked to end: Ctrl-C or SIGTERM.

@@ -1,36 +1,37 @@
 //! `platform get`: lists of things, and one thing by name; one file for each service that is asked.
 
 mod execution;
+mod kind;
 mod operations;
 mod resources;
 
-use serde::Serialize;
+use serde::de::DeserializeOwned;
 
+use self::kind::Kind;
 use crate::args::Get;
 use crate::error::CliError;
 use crate::exit::Exit;
 use crate::platform::Platform;
 use crate::printer::Printer;
 
-const KINDS: &str = "resources, resource-types, capabilities, packs, operations, node-runs, events, gates, claims, attempts, runners, projections";
-
 pub async fn run(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    match what.kind.trim_end_matches('s') {
-        "resource" => resources::resources(what, platform, printer).await,
-        "resource-type" | "type" => resources::types(what, platform, printer).await,
-        "capability" | "capabilitie" | "capability-definition" => {
-            resources::capabilities(what, platform, printer).await
-        }
-        "pack" => operations::packs(what, platform, printer).await,
-        "operation" => operations::operations(what, platform, printer).await,
-        "event" => operations::events(what, platform, printer).await,
-        "node-run" => operations::node_runs(what, platform, printer).await,
-        "gate" => operations::gates(what, platform, printer).await,
-        "claim" => operations::claims(what, platform, printer).await,
-        "attempt" => execution::attempts(what, platform, printer).await,
-        "runner" => execution::runners(platform, printer).await,
-        "projection" => operations::projections(platform, printer).await,
-        other => Err(CliError::usage(format!("there is no kind {other:?}")).hint(format!("kinds: {KINDS}"))),
+    match kind::asked(what)? {
+        Kind::Resources => resources::resources(what, platform, printer).await,
+        Kind::ResourceTypes => resources::types(what, platform, printer).await,
+        Kind::Capabilities => resources::capabilities(what, platform, printer).await,
+        Kind::Edges => resources::edges(what, platform, printer).await,
+        Kind::Packs => operations::packs(what, platform, printer).await,
+        Kind::Operations => operations::operations(what, platform, printer).await,
+        Kind::NodeRuns => operations::node_runs(what, platform, printer).await,
+        Kind::Events => operations::events(what, platform, printer).await,
+        Kind::Gates => operations::gates(what, platform, printer).await,
+        Kind::Claims => operations::claims(what, platform, printer).await,
+        Kind::Projections => operations::projections(what, platform, printer).await,
+        Kind::Audit => operations::audit(what, platform, printer).await,
+        Kind::Attempts => execution::attempts(what, platform, printer).await,
+        Kind::Artifacts => execution::artifacts(what, platform, printer).await,
+        Kind::Runners => execution::runners(what, platform, printer).await,
+        Kind::CommandPolicies => execution::policy(what, platform, printer).await,
     }
 }
 
@@ -38,10 +39,12 @@ fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(text: &str) -> Result<T,
     text.parse().map_err(|error: T::Err| CliError::usage(error.to_string()))
 }
 
-/// The word that a wire enum is written as.
-fn word<T: Serialize>(value: &T) -> String {
-    serde_json::to_value(value)
-        .ok()
-        .and_then(|v| v.as_str().map(str::to_owned))
-        .unwrap_or_default()
+/// A state of the kind that is listed; an unknown one is answered with those that there are.
+fn state<T: DeserializeOwned>(what: &Get) -> Result<Option<T>, CliError> {
+    let Some(word) = &what.state else {
+        return Ok(None);
+    };
+    serde_json::from_value(serde_json::Value::from(word.clone()))
+        .map(Some)
+        .map_err(|error| CliError::usage(format!("--state: {error}")))
 }

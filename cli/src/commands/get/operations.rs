@@ -1,29 +1,45 @@
 //! What control-plane holds.
 
 use chrono::Utc;
-use control_plane_api::{ListEventsQuery, ListOperationsQuery, PageQuery};
+use control_plane_api::{ListEventsQuery, ListNodeRunsQuery, ListOperationsQuery, PageQuery, ProjectionView};
+use kernel::ResourceId;
+use kernel::id::OperationId;
 
-use super::word;
+use super::{parsed, state};
 use crate::args::Get;
+use crate::commands::{find, gate};
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::pages;
 use crate::platform::Platform;
 use crate::printer::Printer;
-use crate::render::{Table, age};
+use crate::render::{Table, age, word};
 
 pub async fn packs(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let mut items = platform
-        .control
-        .packs(&PageQuery {
-            limit: Some(1000),
-            cursor: None,
-        })
-        .await?
-        .items;
-    items.retain(|pack| what.name.as_ref().is_none_or(|name| *name == pack.name));
-    printer.list(&items, "packs", || {
+    // A name picks from all of them, so the limit counts afterwards.
+    let limit = what.limit.filter(|_| what.name.is_none());
+    let mut listed = pages::read(limit, |limit, cursor| async move {
+        let query = PageQuery {
+            limit: Some(limit),
+            cursor,
+        };
+        let page = platform.control.packs(&query).await?;
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    if let Some(name) = &what.name {
+        let (name, version) = name.split_once('@').unwrap_or((name, ""));
+        listed
+            .items
+            .retain(|pack| pack.name == name && (version.is_empty() || pack.version == version));
+        if listed.items.is_empty() {
+            return Err(find::unknown("pack", what.name.as_deref().unwrap_or_default(), "packs"));
+        }
+        listed = listed.at_most(what.limit);
+    }
+    printer.listed(&listed, "packs", |items| {
         let mut table = Table::new(&["pack", "version", "templates", "digest", "published by"]);
-        for pack in &items {
+        for pack in items {
             let row = [
                 &pack.name,
                 &pack.version,
@@ -40,10 +56,7 @@ pub async fn packs(what: &Get, platform: &Platform, printer: Printer) -> Result<
 
 pub async fn operations(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     if let Some(name) = &what.name {
-        let operation = platform
-            .control
-            .operation(crate::commands::intervene::operation_id(name)?)
-            .await?;
+        let operation = platform.control.operation(find::operation_id(name)?).await?;
         let runs = crate::commands::watch::node_runs(operation.summary.id, platform).await?;
         let stalled = crate::commands::stalled::stalled(&runs, platform).await;
         printer.value(&operation, || {
@@ -51,14 +64,25 @@ pub async fn operations(what: &Get, platform: &Platform, printer: Printer) -> Re
         });
         return Ok(Exit::Success);
     }
-    let query = ListOperationsQuery {
+    let filter = ListOperationsQuery {
         environment: what.environment.clone(),
         selector: what.selector.clone(),
-        limit: Some(what.limit.unwrap_or(100)),
+        state: state(what)?,
         ..ListOperationsQuery::default()
     };
-    let items = platform.control.operations(&query).await?.items;
-    printer.list(&items, "operations", || {
+    let listed = pages::read(what.limit, |limit, cursor| {
+        let query = ListOperationsQuery {
+            limit: Some(limit),
+            cursor,
+            ..filter.clone()
+        };
+        async move {
+            let page = platform.control.operations(&query).await?;
+            Ok((page.items, page.next_cursor))
+        }
+    })
+    .await?;
+    printer.listed(&listed, "operations", |items| {
         let mut table = Table::new(&[
             "operation",
             "state",
@@ -69,7 +93,7 @@ pub async fn operations(what: &Get, platform: &Platform, printer: Printer) -> Re
             "age",
         ]);
         let now = Utc::now();
-        for item in &items {
+        for item in items {
             table.row([
                 item.id.to_string(),
                 item.state.as_str().to_owned(),
@@ -85,27 +109,26 @@ pub async fn operations(what: &Get, platform: &Platform, printer: Printer) -> Re
     Ok(Exit::Success)
 }
 
+/// The operation that something belongs to: the name, or `--operation`.
+fn of_operation(what: &Get) -> Result<OperationId, CliError> {
+    let named = what.operation.as_ref().or(what.name.as_ref());
+    find::operation_id(named.map_or("", String::as_str))
+}
+
 pub async fn events(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let Some(operation) = what.operation.as_ref().or(what.name.as_ref()) else {
-        return Err(CliError::usage("events belong to an operation").hint("platform get events OPERATION"));
-    };
-    let id = crate::commands::intervene::operation_id(operation)?;
-    let mut query = ListEventsQuery {
-        limit: Some(1000),
-        ..ListEventsQuery::default()
-    };
-    let mut items = Vec::new();
-    loop {
+    let id = of_operation(what)?;
+    let listed = pages::read(what.limit, |limit, cursor| async move {
+        let query = ListEventsQuery {
+            limit: Some(limit),
+            cursor,
+        };
         let page = platform.control.events(id, &query).await?;
-        items.extend(page.items);
-        query.cursor = page.next_cursor;
-        if query.cursor.is_none() {
-            break;
-        }
-    }
-    printer.list(&items, "events", || {
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    printer.listed(&listed, "events", |items| {
         let mut table = Table::new(&["nr", "at", "event", "run", "node", "by", "because"]);
-        for event in &items {
+        for event in items {
             table.row([
                 event.sequence.to_string(),
                 event.occurred_at.format("%H:%M:%S%.3f").to_string(),
@@ -122,56 +145,60 @@ pub async fn events(what: &Get, platform: &Platform, printer: Printer) -> Result
 }
 
 pub async fn node_runs(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let Some(operation) = what.operation.as_ref().or(what.name.as_ref()) else {
-        return Err(CliError::usage("node runs belong to an operation").hint("platform get node-runs OPERATION"));
-    };
-    let items =
-        crate::commands::watch::node_runs(crate::commands::intervene::operation_id(operation)?, platform).await?;
-    printer.list(&items, "node runs", || crate::commands::describe::node_table(&items));
+    let (id, state) = (of_operation(what)?, state(what)?);
+    let listed = pages::read(what.limit, |limit, cursor| async move {
+        let query = ListNodeRunsQuery {
+            limit: Some(limit),
+            cursor,
+            state,
+        };
+        let page = platform.control.node_runs(id, &query).await?;
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    printer.listed(&listed, "node runs", crate::commands::describe::node_table);
     Ok(Exit::Success)
 }
 
 pub async fn gates(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let Some(operation) = what.operation.as_ref().or(what.name.as_ref()) else {
-        return Err(CliError::usage("gates belong to an operation").hint("platform get gates --operation ID"));
-    };
-    let items = platform
-        .control
-        .gates(crate::commands::intervene::operation_id(operation)?)
-        .await?
-        .items;
-    printer.list(&items, "gates", || {
-        let mut table = Table::new(&["gate", "state", "role", "covers", "targets", "digest", "decided by"]);
-        for gate in &items {
-            let targets: Vec<&str> = gate.targets.iter().map(|t| t.resource_id.as_str()).collect();
-            table.row([
-                gate.node_id.clone(),
-                word(&gate.state),
-                gate.role.clone(),
-                format!("{} nodes", gate.covers.len()),
-                targets.join(" "),
-                gate.covers_digest.short(),
-                gate.decided_by.clone().unwrap_or_default(),
-            ]);
+    let operation = of_operation(what)?;
+    let gates = gate::of(operation, platform).await?;
+    printer.value(&gates, || {
+        if gates.is_empty() {
+            "no gates".to_owned()
+        } else {
+            gate::list(operation, &gates)
         }
-        table
     });
     Ok(Exit::Success)
 }
 
 pub async fn claims(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let items = platform
-        .control
-        .claims(&PageQuery {
-            limit: what.limit.or(Some(1000)),
-            cursor: None,
-        })
-        .await?
-        .items;
-    printer.list(&items, "claims", || {
+    let resource: Option<ResourceId> = what.name.as_deref().map(parsed).transpose()?;
+    let operation = what.operation.as_deref().map(find::operation_id).transpose()?;
+    let picks = resource.is_some() || operation.is_some();
+    let mut listed = pages::read(what.limit.filter(|_| !picks), |limit, cursor| async move {
+        let query = PageQuery {
+            limit: Some(limit),
+            cursor,
+        };
+        let page = platform.control.claims(&query).await?;
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    listed.items.retain(|claim| {
+        resource.as_ref().is_none_or(|id| claim.resource_id == *id)
+            && operation.is_none_or(|id| {
+                claim.holders.iter().any(|holder| holder.operation_id == id)
+                    || claim.waiters.iter().any(|waiter| waiter.operation_id == id)
+            })
+    });
+    let listed = listed.at_most(what.limit);
+    let said = resource.map_or_else(|| "claims".to_owned(), |id| format!("claims on {id}"));
+    printer.listed(&listed, &said, |items| {
         let mut table = Table::new(&["resource", "operation", "holds", "mode", "for", "why"]);
         let now = Utc::now();
-        for claim in &items {
+        for claim in items {
             for holder in &claim.holders {
                 let row = [
                     claim.resource_id.to_string(),
@@ -200,27 +227,81 @@ pub async fn claims(what: &Get, platform: &Platform, printer: Printer) -> Result
     Ok(Exit::Success)
 }
 
-pub async fn projections(platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+pub async fn projections(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     let items = platform.control.projections().await?;
-    printer.list(&items, "projections", || {
-        let mut table = Table::new(&[
-            "projection",
-            "revision",
-            "head",
-            "behind",
-            "resources",
-            "gaps",
-            "parked",
-        ]);
-        for item in &items {
+    if let Some(name) = &what.name {
+        let found = items.into_iter().find(|item| item.name == *name);
+        let item = found.ok_or_else(|| find::unknown("projection", name, "projections"))?;
+        printer.value(&item, || projection_text(&item));
+        return Ok(Exit::Success);
+    }
+    printer.list(&items, "projections", || projection_table(&items));
+    Ok(Exit::Success)
+}
+
+/// One projection with what it has set aside.
+fn projection_text(item: &ProjectionView) -> String {
+    let mut text = projection_table(std::slice::from_ref(item)).render();
+    if !item.parked.is_empty() {
+        let mut table = Table::new(&["parked", "revision", "for", "problem"]);
+        let now = Utc::now();
+        for parked in &item.parked {
             table.row([
-                item.name.clone(),
-                item.revision.to_string(),
-                item.head.to_string(),
-                item.lag_revisions.to_string(),
-                item.resources.to_string(),
-                item.gaps.to_string(),
-                item.parked.len().to_string(),
+                parked.resource_id.clone(),
+                parked.revision.to_string(),
+                age(parked.since, now),
+                parked.problem.clone(),
+            ]);
+        }
+        text.push_str(&format!("\n\n{}", table.render()));
+    }
+    text
+}
+
+fn projection_table(items: &[ProjectionView]) -> Table {
+    let mut table = Table::new(&[
+        "projection",
+        "revision",
+        "head",
+        "behind",
+        "resources",
+        "gaps",
+        "parked",
+    ]);
+    for item in items {
+        table.row([
+            item.name.clone(),
+            item.revision.to_string(),
+            item.head.to_string(),
+            item.lag_revisions.to_string(),
+            item.resources.to_string(),
+            item.gaps.to_string(),
+            item.parked.len().to_string(),
+        ]);
+    }
+    table
+}
+
+pub async fn audit(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let listed = pages::read(what.limit, |limit, cursor| async move {
+        let query = PageQuery {
+            limit: Some(limit),
+            cursor,
+        };
+        let page = platform.control.audit(&query).await?;
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    printer.listed(&listed, "audit entries", |items| {
+        let mut table = Table::new(&["at", "who", "did", "on", "result", "reason"]);
+        for entry in items {
+            table.row([
+                entry.occurred_at.format("%Y-%m-%d %H:%M:%S").to_string(),
+                entry.actor.clone(),
+                entry.action.clone(),
+                entry.subject.clone(),
+                entry.result.clone(),
+                entry.reason.clone(),
             ]);
         }
         table

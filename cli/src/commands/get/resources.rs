@@ -1,11 +1,13 @@
 //! What resource-catalog holds.
 
-use resource_catalog_api::{ListDefinitionsQuery, ListResourcesQuery, Resource};
+use kernel::{DottedName, ResourceId};
+use resource_catalog_api::{CapabilityDefinition, ListDefinitionsQuery, ListResourcesQuery, Resource, ResourceType};
 
 use super::parsed;
 use crate::args::Get;
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::pages;
 use crate::platform::Platform;
 use crate::printer::Printer;
 use crate::render::Table;
@@ -24,28 +26,27 @@ pub async fn resources(what: &Get, platform: &Platform, printer: Printer) -> Res
         None => (None, None),
         Some((name, range)) => (Some(parsed(name)?), (!range.is_empty()).then(|| range.to_owned())),
     };
-    let mut query = ListResourcesQuery {
+    let filter = ListResourcesQuery {
         resource_type: what.resource_type.as_deref().map(parsed).transpose()?,
         environment: what.environment.clone(),
         selector: what.selector.clone(),
         capability,
         capability_version,
-        limit: Some(what.limit.unwrap_or(1000).min(1000)),
         ..ListResourcesQuery::default()
     };
-    let mut items = Vec::new();
-    loop {
-        let page = platform.catalog.resources(&query).await?;
-        items.extend(page.items);
-        query.cursor = page.next_cursor;
-        if query.cursor.is_none() || what.limit.is_some_and(|limit| items.len() >= limit as usize) {
-            break;
+    let listed = pages::read(what.limit, |limit, cursor| {
+        let query = ListResourcesQuery {
+            limit: Some(limit),
+            cursor,
+            ..filter.clone()
+        };
+        async move {
+            let page = platform.catalog.resources(&query).await?;
+            Ok((page.items, page.next_cursor))
         }
-    }
-    if let Some(limit) = what.limit {
-        items.truncate(limit as usize);
-    }
-    printer.list(&items, "resources", || resource_table(&items));
+    })
+    .await?;
+    printer.listed(&listed, "resources", resource_table);
     Ok(Exit::Success)
 }
 
@@ -85,54 +86,95 @@ fn capability_words(resource: &Resource) -> String {
 }
 
 pub async fn types(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let query = ListDefinitionsQuery {
-        limit: what.limit.or(Some(1000)),
-        ..ListDefinitionsQuery::default()
-    };
-    let items = match &what.name {
-        Some(name) => vec![platform.catalog.resource_type(&parsed(name)?).await?],
-        None => platform.catalog.resource_types(&query).await?.items,
-    };
-    printer.list(&items, "resource types", || {
-        let mut table = Table::new(&["type", "parent", "version", "description"]);
-        for item in &items {
-            let definition = &item.definition;
-            let parent = definition.parent.as_ref().map(ToString::to_string).unwrap_or_default();
-            table.row([
-                item.name.to_string(),
-                parent,
-                item.version.to_string(),
-                definition.description.clone(),
-            ]);
-        }
-        table
-    });
+    if let Some(name) = &what.name {
+        let found = platform.catalog.resource_type(&parsed(name)?).await?;
+        printer.value(&found, || type_table(std::slice::from_ref(&found)).render());
+        return Ok(Exit::Success);
+    }
+    let listed = pages::read(what.limit, |limit, cursor| async move {
+        let query = ListDefinitionsQuery {
+            limit: Some(limit),
+            cursor,
+        };
+        let page = platform.catalog.resource_types(&query).await?;
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    printer.listed(&listed, "resource types", type_table);
     Ok(Exit::Success)
 }
 
+fn type_table(types: &[ResourceType]) -> Table {
+    let rows = types.iter().map(|item| {
+        let definition = &item.definition;
+        (
+            &item.name,
+            definition.parent.as_ref(),
+            item.version,
+            &definition.description,
+        )
+    });
+    definition_table("type", rows)
+}
+
 pub async fn capabilities(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let query = ListDefinitionsQuery {
-        limit: what.limit.or(Some(1000)),
-        ..ListDefinitionsQuery::default()
-    };
-    let items = match &what.name {
-        Some(name) => vec![platform.catalog.capability_definition(&parsed(name)?).await?],
-        None => platform.catalog.capability_definitions(&query).await?.items,
-    };
-    printer.list(&items, "capability definitions", || {
-        let mut table = Table::new(&["capability", "parent", "version", "description"]);
-        for item in &items {
-            let parent = item
-                .definition
-                .parent
-                .as_ref()
-                .map(ToString::to_string)
-                .unwrap_or_default();
+    if let Some(name) = &what.name {
+        let found = platform.catalog.capability_definition(&parsed(name)?).await?;
+        printer.value(&found, || capability_table(std::slice::from_ref(&found)).render());
+        return Ok(Exit::Success);
+    }
+    let listed = pages::read(what.limit, |limit, cursor| async move {
+        let query = ListDefinitionsQuery {
+            limit: Some(limit),
+            cursor,
+        };
+        let page = platform.catalog.capability_definitions(&query).await?;
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    printer.listed(&listed, "capability definitions", capability_table);
+    Ok(Exit::Success)
+}
+
+fn capability_table(definitions: &[CapabilityDefinition]) -> Table {
+    let rows = definitions.iter().map(|item| {
+        let definition = &item.definition;
+        (
+            &item.name,
+            definition.parent.as_ref(),
+            item.version,
+            &definition.description,
+        )
+    });
+    definition_table("capability", rows)
+}
+
+fn definition_table<'a>(
+    heading: &str,
+    rows: impl Iterator<Item = (&'a DottedName, Option<&'a DottedName>, i64, &'a String)>,
+) -> Table {
+    let mut table = Table::new(&[heading, "parent", "version", "description"]);
+    for (name, parent, version, description) in rows {
+        table.row([
+            name.to_string(),
+            parent.map(ToString::to_string).unwrap_or_default(),
+            version.to_string(),
+            description.clone(),
+        ]);
+    }
+    table
+}
+
+pub async fn edges(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
+    let source: ResourceId = parsed(what.name.as_deref().unwrap_or_default())?;
+    let page = platform.catalog.edges(&source).await?;
+    printer.list(&page.items, &format!("edges from {source}"), || {
+        let mut table = Table::new(&["resource", "edge", "target"]);
+        for edge in &page.items {
             table.row([
-                item.name.to_string(),
-                parent,
-                item.version.to_string(),
-                item.definition.description.clone(),
+                source.to_string(),
+                edge.edge_type.as_str().to_owned(),
+                edge.target.to_string(),
             ]);
         }
         table
