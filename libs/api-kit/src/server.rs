@@ -71,17 +71,20 @@ async fn connection(stream: TcpStream, router: Router, shutdown: CancellationTok
     let mut ending = false;
     loop {
         tokio::select! {
+            // The end is told to the connection before a handler that waits for it answers; otherwise the
+            // next request on the connection would still be served.
+            biased;
+            () = shutdown.cancelled(), if !ending => {
+                ending = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = cut.cancelled() => return,
             outcome = connection.as_mut() => {
                 if let Err(error) = outcome {
                     tracing::debug!(%error, "a connection ended early");
                 }
                 return;
             }
-            () = shutdown.cancelled(), if !ending => {
-                ending = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = cut.cancelled() => return,
         }
     }
 }

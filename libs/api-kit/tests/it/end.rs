@@ -2,6 +2,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::live::Live;
+use crate::notebook;
 
 #[tokio::test]
 async fn a_request_that_waits_is_told_and_answered_when_the_service_ends() {
@@ -13,8 +14,7 @@ async fn a_request_that_waits_is_told_and_answered_when_the_service_ends() {
         live.token(&[identity::Role::Viewer])
     );
     stream.write_all(head.as_bytes()).await.unwrap();
-    // Another connection is served only after the first was accepted and read.
-    live.request("GET", "/v1/notes").send().await.unwrap();
+    notebook::WAITS.notified().await;
 
     live.shutdown.cancel();
     let mut answer = String::new();

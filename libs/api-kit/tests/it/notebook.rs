@@ -193,9 +193,13 @@ async fn lines(
     Ok(sse(stream::iter(events), closing))
 }
 
+/// Told when a request begins to wait in [`wait`].
+pub static WAITS: tokio::sync::Notify = tokio::sync::Notify::const_new();
+
 /// Waits until the service ends.
 #[utoipa::path(get, path = "/v1/wait", responses((status = 200, body = String)))]
 async fn wait(closing: Closing) -> &'static str {
+    WAITS.notify_one();
     closing.closed().await;
     "closing"
 }
