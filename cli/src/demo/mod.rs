@@ -92,5 +92,6 @@ async fn tell(stage: &mut Stage, source: &Path, hosts: &Hosts) -> Result<(), Cli
     story::prove(stage, &first).await?;
     twins::broken_host(stage, hosts).await?;
     twins::wrong_parameter(stage, hosts).await?;
-    twins::second_operation(stage, hosts).await
+    twins::second_operation(stage, hosts).await?;
+    twins::cancel(stage, hosts).await
 }

@@ -1,4 +1,4 @@
-//! The unhappy twins: a broken host, a wrong parameter, a second operation on the same hosts.
+//! The unhappy twins: a broken host, a wrong parameter, a second operation on the same hosts, a cancel.
 
 use std::net::TcpListener;
 
@@ -192,4 +192,65 @@ pub async fn second_operation(stage: &mut Stage, hosts: &Hosts) -> Result<(), Cl
         "both came to their end, one after the other",
     )?;
     Ok(())
+}
+
+/// A cancel while ansible runs: nothing of the cancelled item goes on, what was done stays.
+pub async fn cancel(stage: &mut Stage, hosts: &Hosts) -> Result<(), CliError> {
+    stage.chapter("Cancel in the middle of the rollout");
+    let message = "Fifth edition";
+    let id = stage
+        .starts(&[
+            SCENARIO,
+            "-e",
+            "demo",
+            "-p",
+            &format!("site_message={message}"),
+            "-p",
+            &app_dir(),
+        ])
+        .await?;
+    approved(stage, &id).await?;
+    let second = "rollout[node/web-2]";
+    let begun = stage
+        .until("host 2 has its turn", &["get", "node-runs", &id], |runs| {
+            attempt_of(runs, second).is_some()
+        })
+        .await?;
+    let attempt = attempt_of(&begun, second).ok_or_else(|| untrue("the node has an attempt"))?;
+    let mark = format!("PLATFORM_ATTEMPT={attempt}");
+    let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    while host(hosts, 1)?.marked(&mark).is_empty() {
+        if tokio::time::Instant::now() > deadline {
+            return Err(untrue("ansible runs on host 2 within a minute"));
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    stage.tell("Ansible is at work on host 2.");
+    stage
+        .types(Who::Ada, &["cancel", &id, "-m", "wrong day"], Exit::Success)
+        .await?;
+    let operation = stage.reads(&["get", "operations", &id]).await?;
+    stage.check(
+        operation["state"] == "cancelled",
+        "it reads cancelled once everything of it has ended",
+    )?;
+    let left = host(hosts, 1)?.marked(&mark);
+    stage.check(left.is_empty(), "on host 2 nothing of the cancelled attempt runs")?;
+    let serving = pages(stage, hosts, message).await;
+    stage.check(
+        serving[0] && !serving[2],
+        "host 1 keeps what it got, host 3 was not touched",
+    )?;
+    let claims = stage.reads(&["get", "claims"]).await?;
+    stage.check(
+        claims.as_array().is_some_and(Vec::is_empty),
+        "nobody holds anything any more",
+    )?;
+    Ok(())
+}
+
+/// The last attempt of a node, once it has one.
+fn attempt_of(runs: &serde_json::Value, node: &str) -> Option<String> {
+    let run = runs.as_array()?.iter().find(|run| run["node_id"] == node)?;
+    Some(run["attempts"].as_array()?.last()?["attempt_id"].as_str()?.to_owned())
 }
