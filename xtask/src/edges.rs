@@ -1,5 +1,5 @@
-//! Who calls whom: `docs/edges.toml` is the manifest, the clients that crates really use are the
-//! truth, and the OpenAPI documents say what can be called.
+//! Who calls whom, and what: `docs/edges.toml` is the manifest, the clients and their methods that crates
+//! really use are the truth, and the OpenAPI documents say what can be called.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +12,12 @@ use serde::Deserialize;
 use serde_json::Value;
 use walkdir::WalkDir;
 
-use crate::{Violation, part::Part, workspace::Graph};
+use crate::{
+    Violation,
+    operations::{self, Operation, nameless},
+    part::Part,
+    workspace::Graph,
+};
 
 const MANIFEST: &str = "docs/edges.toml";
 
@@ -40,9 +45,12 @@ pub fn check(root: &Path, graph: &Graph) -> Result<Vec<Violation>> {
     let manifest: Manifest = toml::from_str(&text).with_context(|| format!("cannot read {MANIFEST}"))?;
     let (used, mut found) = used_edges(graph, &|directory, client| mentions(&root.join(directory), client));
     found.extend(compare(&manifest, &used));
+    let called = called_operations(root, graph)?;
     for edge in &manifest.edge {
         let document = root.join(format!("openapi/{}-service.json", edge.to));
         found.extend(unknown_operations(edge, fs::read(&document).ok().as_deref()));
+        let of_edge = called.get(&(edge.from.clone(), edge.to.clone()));
+        found.extend(compare_operations(edge, of_edge.unwrap_or(&BTreeSet::new())));
     }
     found.sort();
     Ok(found)
@@ -68,6 +76,51 @@ fn used_edges(graph: &Graph, mentions: &dyn Fn(&str, &str) -> bool) -> (BTreeSet
         }
     }
     (edges, found)
+}
+
+/// What each edge's caller calls of its callee, by the methods of clients in its sources.
+fn called_operations(root: &Path, graph: &Graph) -> Result<BTreeMap<Pair, BTreeSet<Operation>>> {
+    let mut called: BTreeMap<Pair, BTreeSet<Operation>> = BTreeMap::new();
+    for (name, directory, krate) in graph.members() {
+        for client in &krate.uses {
+            let Some(Part::Api(callee)) = part_of(graph, client) else {
+                continue;
+            };
+            let Some(client) = graph.crates[client].directory.as_deref() else {
+                continue;
+            };
+            let operations = operations::called(&root.join(directory), &root.join(client))?;
+            for caller in callers(graph, name, directory)
+                .into_iter()
+                .filter(|name| *name != callee)
+            {
+                called
+                    .entry((caller, callee.clone()))
+                    .or_default()
+                    .extend(operations.iter().cloned());
+            }
+        }
+    }
+    Ok(called)
+}
+
+/// An operation that is called and not declared, or declared and not called.
+fn compare_operations(edge: &Edge, called: &BTreeSet<Operation>) -> Vec<Violation> {
+    if edge.contract == ["*"] {
+        return Vec::new();
+    }
+    let label = format!("{} → {}", edge.from, edge.to);
+    let declared: BTreeSet<Operation> = edge.contract.iter().map(|operation| nameless(operation)).collect();
+    let undeclared = called
+        .difference(&declared)
+        .map(|operation| format!("{label}: {operation} is called, but not declared"));
+    let unused = declared
+        .difference(called)
+        .map(|operation| format!("{label}: {operation} is declared, but no code calls it"));
+    undeclared
+        .chain(unused)
+        .map(|text| Violation::new(MANIFEST, text))
+        .collect()
 }
 
 /// On whose behalf a crate calls: an adapter calls for the service whose port it implements.
@@ -259,6 +312,22 @@ mod tests {
         let (used, found) = used_edges(&graph, &|_, client| client != "c-api");
         assert_eq!(used, pairs(&[("a", "b"), ("b-runner", "b")]));
         assert_eq!(found.len(), 2);
+    }
+
+    #[test]
+    fn an_operation_is_declared_if_and_only_if_it_is_called() {
+        let called = |operations: &[&str]| operations.iter().map(|name| (*name).to_owned()).collect();
+        assert_eq!(compare_operations(&edge("a", "b"), &called(&["GET /v1/things"])), []);
+        let told = compare_operations(&edge("a", "b"), &called(&["PUT /v1/things/{}"]));
+        let told: Vec<String> = told.iter().map(ToString::to_string).collect();
+        assert!(
+            told[0].contains("PUT /v1/things/{} is called, but not declared"),
+            "{told:?}"
+        );
+        assert!(
+            told[1].contains("GET /v1/things is declared, but no code calls it"),
+            "{told:?}"
+        );
     }
 
     #[test]

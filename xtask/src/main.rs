@@ -5,7 +5,9 @@
 
 mod architecture;
 mod edges;
+mod failpoints;
 mod files;
+mod operations;
 mod part;
 mod queries;
 mod workspace;
@@ -24,6 +26,7 @@ use crate::workspace::Graph;
 const USAGE: &str = "\
 Usage: xtask architecture       who may depend on whom
        xtask edges              docs/edges.toml against the clients that services use
+       xtask failpoints         commits against the places where a process can be made to die
        xtask files              sizes, names and words of the files
        xtask queries [--write]  the committed descriptions of SQL queries against real databases";
 
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
     let checked = match arguments[..] {
         ["architecture"] => root().and_then(|root| Ok(architecture::check(&Graph::load(&root)?))),
         ["edges"] => root().and_then(|root| edges::check(&root, &Graph::load(&root)?)),
+        ["failpoints"] => root().and_then(|root| failpoints::check(&root)),
         ["files"] => root().and_then(|root| files::check(&root)),
         ["queries"] => root().and_then(|root| queries::check(&root)),
         ["queries", "--write"] => root().and_then(|root| queries::write(&root)).map(|()| Vec::new()),
