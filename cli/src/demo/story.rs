@@ -144,6 +144,11 @@ pub async fn plan(stage: &mut Stage, root: &Path) -> Result<(), CliError> {
             .all(|host| text.contains(host)),
         "the plan names all three hosts",
     )?;
+    stage.check(
+        text.lines()
+            .any(|line| line.contains("read_log") && line.contains("skipped")),
+        "nobody asked for the log to be read, so the plan says that this step is skipped",
+    )?;
     let text = stage
         .types(
             Who::Ada,
@@ -171,6 +176,8 @@ pub async fn roll_out(stage: &mut Stage, hosts: &Hosts) -> Result<String, CliErr
             &format!("site_message={message}"),
             "-p",
             &app_dir(),
+            "-p",
+            "read_log=true",
         ])
         .await?;
     stage
@@ -221,8 +228,8 @@ pub async fn roll_out(stage: &mut Stage, hosts: &Hosts) -> Result<String, CliErr
         .and_then(|all| all.iter().find(|c| c["capability"] == "web.http"));
     let evidence = provided.and_then(|c| c["evidence"].as_array()).map_or(0, Vec::len);
     stage.check(
-        evidence >= 2,
-        "web.http on node/web-1 carries the evidence of its checks",
+        evidence >= 3,
+        "web.http on node/web-1 carries the evidence of its checks, with the log that was read this time",
     )?;
     let plan = [
         SCENARIO,

@@ -44,7 +44,7 @@ fn the_web_rollout_is_what_it_says() {
     let pack = Pack::read(&load(&shipped().join("web-rollout"))).unwrap();
     let template = &pack.templates["rollout"];
     let ids: Vec<&str> = template.nodes.iter().map(|node| node.id.as_str()).collect();
-    assert_eq!(ids, ["precheck", "approve", "rollout", "verify", "publish"]);
+    assert_eq!(ids, ["precheck", "approve", "rollout", "verify", "read_log", "publish"]);
     let Action::Job(job) = &template.node("rollout").unwrap().action else {
         panic!("a job")
     };
