@@ -1,10 +1,14 @@
 //! Holds a live server against its OpenAPI document: every operation is tried with what it must
-//! refuse, and every refusal must be a problem of the right kind.
+//! refuse, and every refusal must be a problem of the right kind; and with what it must do: give pages
+//! that follow one another, resume streams, refuse a stale version, answer a repeated write as before,
+//! hide objects from other organizations.
 //!
-//! Nothing the walker sends is a valid write, so it may run against a server in use by a test.
+//! What must be refused comes first; of the rest only writes under a key are carried out, with the bodies
+//! that the caller gives.
 
 mod checks;
 mod document;
+mod holds;
 mod probe;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +28,10 @@ pub struct Walk {
     pub(crate) organization: OrganizationId,
     pub(crate) objects: BTreeMap<String, String>,
     pub(crate) open_bodies: BTreeSet<String>,
+    pub(crate) bodies: BTreeMap<String, serde_json::Value>,
+    pub(crate) excused: BTreeMap<String, String>,
+    pub(crate) in_effect: BTreeSet<String>,
+    pub(crate) service: String,
 }
 
 /// What the walk found.
@@ -46,6 +54,10 @@ impl Walk {
             organization,
             objects: BTreeMap::new(),
             open_bodies: BTreeSet::new(),
+            bodies: BTreeMap::new(),
+            excused: BTreeMap::new(),
+            in_effect: BTreeSet::new(),
+            service: "walker".to_owned(),
         }
     }
 
@@ -65,6 +77,35 @@ impl Walk {
         self
     }
 
+    /// Gives a body that the operation (`"POST /v1/notes"`) takes, for the rules that show on right requests.
+    #[must_use]
+    pub fn body(mut self, operation: impl Into<String>, body: serde_json::Value) -> Self {
+        self.bodies.insert(operation.into(), body);
+        self
+    }
+
+    /// Says that the write (`"PUT /v1/notes/{id}"`, with its body) asks for what is so already. Then it succeeds
+    /// whatever version it is meant for, as RFC 9110 (13.1.1) allows: a repeat after a lost answer is no error.
+    #[must_use]
+    pub fn in_effect(mut self, operation: impl Into<String>) -> Self {
+        self.in_effect.insert(operation.into());
+        self
+    }
+
+    /// Calls in the role of a service as this one, `walker` if nothing is said.
+    #[must_use]
+    pub fn as_service(mut self, name: impl Into<String>) -> Self {
+        self.service = name.into();
+        self
+    }
+
+    /// Says why no object of a template can be named; each other template must have one.
+    #[must_use]
+    pub fn without_object(mut self, template: impl Into<String>, why: impl Into<String>) -> Self {
+        self.excused.insert(template.into(), why.into());
+        self
+    }
+
     /// Tries every operation of `document`.
     ///
     /// # Panics
@@ -77,6 +118,9 @@ impl Walk {
             checks::operation(&mut probe, &self, operation).await;
         }
         checks::paths(&mut probe, &self, &operations).await;
+        for operation in &operations {
+            holds::operation(&mut probe, &self, operation).await;
+        }
         probe.finish()
     }
 
@@ -93,7 +137,7 @@ impl Walk {
     fn mint(&self, roles: &[Role], organization: OrganizationId) -> String {
         let subject = match roles {
             [Role::Runner] => format!("runner:{}", uuid::Uuid::now_v7()),
-            [Role::Service] => "service:walker".to_owned(),
+            [Role::Service] => format!("service:{}", self.service),
             _ => "person:walker".to_owned(),
         };
         let token = self

@@ -1,5 +1,6 @@
 use api_kit::testing::Walk;
 use control_plane_api::OperationState;
+use serde_json::json;
 
 use crate::plans::{Building, plan};
 use crate::world::World;
@@ -16,8 +17,30 @@ async fn every_operation_of_the_api_keeps_the_rules_of_every_api() {
             format!("/v1/operations/{id}{rest}"),
         )
     };
-    let mut walk = Walk::new(world.base.clone(), world.minter(), world.organization);
-    for rest in ["", "/node-runs", "/events", "/gates", "/watch"] {
+    let gated = world.begin(plan(&[2]).gate("go", &[]).job("check", &["go"])).await;
+    let gate = world.open_gate(gated).await;
+    let decisions = "/v1/operations/{operation_id}/gates/{gate_id}/decisions";
+    let interventions = "/v1/operations/{operation_id}/interventions";
+    let another = world.planner.keep(plan(&[3]).job("check", &[]));
+    let mut walk = Walk::new(world.base.clone(), world.minter(), world.organization)
+        .object(
+            decisions,
+            format!("/v1/operations/{gated}/gates/{}/decisions", gate.gate_id.unwrap()),
+        )
+        .object(interventions, format!("/v1/operations/{gated}/interventions"))
+        .body(
+            format!("POST {decisions}"),
+            json!({"decision": "approve", "covers_digest": gate.covers_digest}),
+        )
+        .body(
+            format!("POST {interventions}"),
+            json!({"intervention": {"kind": "pause"}, "reason": "a look"}),
+        )
+        .body(
+            "POST /v1/operations",
+            serde_json::to_value(World::create(&another)).unwrap(),
+        );
+    for rest in ["", "/node-runs", "/events", "/gates", "/watch", "/proof"] {
         let (template, path) = of(rest);
         walk = walk.object(template, path);
     }

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::harness::{TestRunner, World, code, noop, noop_json};
 
-async fn upload(
+pub async fn upload(
     runner: &TestRunner,
     lease: &Lease,
     name: &str,
@@ -26,7 +26,7 @@ async fn upload(
         .await
 }
 
-fn query(lease: &Lease, bytes: &[u8]) -> ArtifactUploadQuery {
+pub fn query(lease: &Lease, bytes: &[u8]) -> ArtifactUploadQuery {
     ArtifactUploadQuery {
         epoch: lease.epoch,
         artifact_type: "install_report".into(),

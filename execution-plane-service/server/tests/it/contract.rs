@@ -4,7 +4,9 @@ use execution_plane_api::{ArgvPattern, CommandPolicyBody};
 use execution_plane_server::openapi;
 use identity::Role;
 use kernel::Sha256Digest;
+use serde_json::json;
 
+use crate::artifacts::{query, upload};
 use crate::harness::{World, chunks, noop};
 
 #[tokio::test]
@@ -14,6 +16,10 @@ async fn every_operation_keeps_the_rules_of_every_api() {
     world.submit(&[noop()]).await;
     let lease = runner.one().await;
     runner.output(&lease, chunks(&["one\n"])).await.unwrap();
+    let report = b"all is well";
+    upload(&runner, &lease, "report", report, query(&lease, report))
+        .await
+        .unwrap();
     runner.finish(&lease, 1).await.unwrap();
     let bundle = Bytes::from_static(b"bundle");
     let digest = Sha256Digest::of(&bundle);
@@ -32,7 +38,10 @@ async fn every_operation_keeps_the_rules_of_every_api() {
 
     let attempt = format!("/v1/attempts/{}", lease.attempt_id);
     let template = "/v1/attempts/{attempt_id}";
+    let of_runner = "/v1/runner/attempts/{attempt_id}";
+    let its_own = "a runner reaches what it has leased, by the token of its session: see `tenancy` and `leases`";
     let walked = Walk::new(format!("http://{}", world.address), world.minter(), world.organization)
+        .as_service("control-plane")
         .object(template, &attempt)
         .object(format!("{template}/cancel"), format!("{attempt}/cancel"))
         .object(format!("{template}/output"), format!("{attempt}/output"))
@@ -43,6 +52,22 @@ async fn every_operation_keeps_the_rules_of_every_api() {
             "/v1/runners/{runner_id}/drain",
             format!("/v1/runners/{}/drain", runner.session.runner_id),
         )
+        .object(
+            format!("{template}/artifacts/{{name}}"),
+            format!("{attempt}/artifacts/report"),
+        )
+        .body(format!("POST {template}/cancel"), json!({}))
+        .body("PUT /v1/runners/{runner_id}/drain", json!({"draining": true}))
+        .body(
+            "PUT /v1/command-policies/{name}",
+            serde_json::to_value(&policy).unwrap(),
+        )
+        .without_object(format!("{of_runner}/artifacts/{{name}}"), its_own)
+        .without_object(format!("{of_runner}/content"), its_own)
+        .without_object(format!("{of_runner}/finish"), its_own)
+        .without_object(format!("{of_runner}/inputs/{{name}}"), its_own)
+        .without_object(format!("{of_runner}/output"), its_own)
+        .without_object(format!("{of_runner}/started"), its_own)
         .run(&openapi().unwrap())
         .await;
     assert!(

@@ -29,7 +29,7 @@ pub(super) async fn operation(probe: &mut Probe, walk: &Walk, operation: &Operat
 }
 
 /// A request that is right but for what the caller changes.
-fn good(probe: &Probe, walk: &Walk, operation: &Operation, query: &str) -> RequestBuilder {
+pub(super) fn good(probe: &Probe, walk: &Walk, operation: &Operation, query: &str) -> RequestBuilder {
     let path = format!("{}{query}", walk.path(operation));
     let request = probe
         .request(&operation.method, &path)

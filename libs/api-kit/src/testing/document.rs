@@ -19,6 +19,8 @@ pub(super) struct Operation {
     pub takes_if_match: bool,
     pub query: Vec<String>,
     pub streams: bool,
+    /// Whether the same path can be read.
+    pub has_read: bool,
     path_parameters: Vec<(String, Value)>,
 }
 
@@ -57,7 +59,9 @@ pub(super) fn operations(document: &Value) -> Vec<Operation> {
     for (template, item) in document["paths"].as_object().into_iter().flatten() {
         for (method, operation) in item.as_object().into_iter().flatten() {
             if ["get", "put", "post", "delete", "patch"].contains(&method.as_str()) {
-                operations.push(read(document, template, method, operation));
+                let mut read = read(document, template, method, operation);
+                read.has_read = item["get"].is_object();
+                operations.push(read);
             }
         }
     }
@@ -98,6 +102,7 @@ fn read(document: &Value, template: &str, method: &str, operation: &Value) -> Op
         takes_if_match: has_header("if-match"),
         query: named("query").into_iter().map(name).collect(),
         streams: operation["responses"]["200"]["content"]["text/event-stream"].is_object(),
+        has_read: false,
         path_parameters: named("path")
             .into_iter()
             .map(|parameter| (name(parameter), resolve(document, &parameter["schema"]).clone()))

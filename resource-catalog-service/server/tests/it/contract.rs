@@ -1,7 +1,10 @@
 use api_kit::testing::Walk;
-use resource_catalog_api::{ApplyResourceType, Edge, EdgeType};
+use contracts::EvidenceResult;
+use kernel::id::OperationId;
+use resource_catalog_api::{ApplyResourceType, Edge, EdgeType, Outcome, ValidationItem, ValidationRequest};
+use serde_json::json;
 
-use crate::harness::{Catalog, dotted, id, node, put};
+use crate::harness::{Catalog, dotted, evidence, id, node, providing, put};
 
 #[tokio::test]
 async fn every_operation_keeps_the_rules_of_every_api() {
@@ -28,6 +31,23 @@ async fn every_operation_keeps_the_rules_of_every_api() {
         target: id("node/web-2"),
     };
     operator.add_edge(&id("node/web-1"), &edge).await.unwrap();
+    let version = operator.resource(&id("node/web-1")).await.unwrap().version;
+    let provided = providing("node/web-1", version, "web.http");
+    let updated = catalog.control().update_resource(&provided).await.unwrap();
+    assert_eq!(updated.outcome, Outcome::Applied);
+    let operation = OperationId::new_v7();
+    let held = ValidationRequest {
+        operation_id: Some(operation),
+        set_finalizers: true,
+        resources: vec![ValidationItem::exists(id("node/web-1"))],
+    };
+    assert!(catalog.control().validate(&held).await.unwrap().finalizers_set);
+    let mut other_type = serde_json::to_value(&gpu).unwrap();
+    other_type["description"] = json!("described");
+    let mut other_labels = serde_json::to_value(node()).unwrap();
+    other_labels["labels"] = json!({"rack": "another"});
+    let mut made = serde_json::to_value(node()).unwrap();
+    made["resource_id"] = json!("node/web-9");
     let resource = "/v1/resources/{prefix}/{name}";
     let walked = Walk::new(catalog.base.clone(), catalog.minter(), catalog.organization)
         .object("/v1/resource-types/{type_name}", "/v1/resource-types/compute.node.gpu")
@@ -45,6 +65,21 @@ async fn every_operation_keeps_the_rules_of_every_api() {
             format!("{resource}/capabilities/{{capability}}"),
             "/v1/resources/node/web-1/capabilities/web.http",
         )
+        .object("/v1/finalizers/{operation_id}", format!("/v1/finalizers/{operation}"))
+        .body("PUT /v1/resource-types/{type_name}", other_type)
+        .body(
+            "PUT /v1/capability-definitions/{capability}",
+            json!({"description": "again"}),
+        )
+        .body(format!("PUT {resource}"), other_labels)
+        .body(
+            format!("PUT {resource}/capabilities/{{capability}}"),
+            json!({"evidence": [evidence("web.http", EvidenceResult::Passed)]}),
+        )
+        .in_effect(format!(
+            "PUT {resource}/edges/{{edge_type}}/{{target_prefix}}/{{target_name}}"
+        ))
+        .body("POST /v1/resources", made)
         .run(&resource_catalog_server::openapi())
         .await;
     assert!(

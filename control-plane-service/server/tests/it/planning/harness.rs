@@ -190,8 +190,9 @@ pub struct Harness {
     pub app: PlanningApp,
     pub catalog: FakeCatalog,
     pub organization: OrganizationId,
-    base: String,
-    minter: Minter,
+    pub document: utoipa::openapi::OpenApi,
+    pub base: String,
+    pub minter: Minter,
 }
 
 impl Harness {
@@ -209,8 +210,10 @@ impl Harness {
         let api = ApiBuilder::new("planning", "1", routes, table).build(trust).unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        tokio::spawn(async move { axum::serve(listener, api.router).await });
+        let router = api.router;
+        tokio::spawn(async move { axum::serve(listener, router).await });
         Self {
+            document: api.openapi,
             database,
             app,
             catalog,

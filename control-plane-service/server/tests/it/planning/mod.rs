@@ -1,5 +1,6 @@
 //! Packs, the copy of the catalog, and plans.
 
+mod contract;
 mod delivery;
 mod harness;
 mod packs;

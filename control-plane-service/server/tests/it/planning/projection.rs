@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use control_plane_api::ProjectionView;
+use control_plane_api::{ProjectionView, RebuildRequest};
 use control_plane_ports::SourceEvent;
 use kernel::id::OrganizationId;
 use serde_json::{Value, json};
@@ -196,6 +196,46 @@ async fn a_copy_is_read_while_it_is_rebuilt_and_a_broken_rebuild_changes_nothing
     harness.catalog.with(|world| world.silent = false);
     harness.app.projection.step(harness.organization).await.unwrap();
     assert_eq!(harness.copy().await.len(), 6);
+}
+
+#[tokio::test]
+async fn an_operator_has_a_copy_made_anew_while_it_is_followed_and_sees_when_that_is_done() {
+    let harness = Harness::ready().await;
+    let stop = CancellationToken::new();
+    let projection = harness.app.projection.clone();
+    let running = tokio::spawn(projection.run(vec![harness.organization], stop.clone()));
+    let is_kept = |state: &Value| state["resource_id"] != "node/web-c";
+    harness.catalog.with(|world| world.resources.retain(is_kept));
+    let (before, first) = (harness.catalog.with(|world| world.snapshots), harness.view().await);
+    let request = RebuildRequest {
+        reason: "it looks odd".into(),
+    };
+    let asked = harness.client().rebuild_projection("catalog", &request).await.unwrap();
+    assert!(asked.rebuilding);
+    let rebuilt = loop {
+        let view = harness.view().await;
+        if !view.rebuilding {
+            break view;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert!(rebuilt.rebuilt_at > first.rebuilt_at);
+    assert_eq!(harness.catalog.with(|world| world.snapshots), before + 1);
+    assert_eq!(harness.copy().await.len(), 5, "what the catalog lacks is gone");
+    stop.cancel();
+    running.await.unwrap();
+}
+
+#[tokio::test]
+async fn only_who_may_change_things_has_a_copy_made_anew_and_only_one_that_exists() {
+    let harness = Harness::ready().await;
+    let request = RebuildRequest::default();
+    let viewer = harness.client_of(harness.organization, identity::Role::Viewer);
+    let refused = viewer.rebuild_projection("catalog", &request).await.unwrap_err();
+    assert_eq!(refused.status(), Some(403));
+    let unknown = harness.client().rebuild_projection("moon", &request).await.unwrap_err();
+    assert_eq!(unknown.status(), Some(404));
+    assert!(!harness.view().await.rebuilding);
 }
 
 #[tokio::test]
