@@ -92,7 +92,7 @@ table effects row-security forced with fillfactor=70
   grant delete, insert, select, update to control_plane_api
   grant delete, insert, select, update to control_plane_worker
 
-table feed row-security forced
+table feed partition by RANGE (revision) row-security forced
   column revision bigint not null
   column organization_id uuid not null
   column key text not null
@@ -106,12 +106,12 @@ table feed row-security forced
   constraint feed_payload_is_json CHECK (((payload)::json IS NOT NULL))
   constraint feed_payload_size CHECK ((octet_length(payload) <= 786432))
   constraint feed_pkey PRIMARY KEY (revision)
-  index CREATE INDEX feed_organization_revision ON public.feed USING btree (organization_id, revision)
-  index CREATE UNIQUE INDEX feed_pkey ON public.feed USING btree (revision)
+  index CREATE INDEX feed_organization_revision ON ONLY public.feed USING btree (organization_id, revision)
+  index CREATE UNIQUE INDEX feed_pkey ON ONLY public.feed USING btree (revision)
   policy carry all to control_plane_worker using true
   policy own all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   grant select to control_plane_api
-  grant delete, insert, select to control_plane_worker
+  grant insert, select to control_plane_worker
 
 table feed_consumers
   column name text not null
@@ -122,13 +122,26 @@ table feed_consumers
   grant insert, select, update to control_plane_api
   grant delete, insert, select, update to control_plane_worker
 
+table feed_partitions
+  column first bigint not null
+  column next bigint not null
+  column filled_at timestamp with time zone
+  constraint feed_partitions_check CHECK ((next > first))
+  constraint feed_partitions_next_key UNIQUE (next)
+  constraint feed_partitions_pkey PRIMARY KEY (first)
+  index CREATE UNIQUE INDEX feed_partitions_next_key ON public.feed_partitions USING btree (next)
+  index CREATE UNIQUE INDEX feed_partitions_pkey ON public.feed_partitions USING btree (first)
+  grant select to control_plane_worker
+
 table feed_state
   column one_row boolean not null default true
   column head bigint not null default 0
   column floor bigint not null default 0
   column epoch bigint not null default 0
+  column partition_rows bigint not null default 262144
   constraint feed_state_check CHECK ((floor <= head))
   constraint feed_state_one_row_check CHECK (one_row)
+  constraint feed_state_partition_rows_check CHECK ((partition_rows > 0))
   constraint feed_state_pkey PRIMARY KEY (one_row)
   index CREATE UNIQUE INDEX feed_state_pkey ON public.feed_state USING btree (one_row)
   grant select to control_plane_api
@@ -472,3 +485,5 @@ table wakeups row-security forced with fillfactor=70
 sequence claim_tickets as bigint start 1 increment 1 grant usage to control_plane_api, usage to control_plane_worker
 sequence inbox_id_seq as bigint start 1 increment 1
 sequence outbox_id_seq as bigint start 1 increment 1
+function CREATE OR REPLACE FUNCTION public.feed_extend(revision bigint) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path TO '$user', 'public' AS $function$ DECLARE size bigint; ends bigint; partition text; BEGIN SELECT partition_rows INTO size FROM feed_state FOR UPDATE; SELECT coalesce(max(next), 1) INTO ends FROM feed_partitions; WHILE ends <= revision LOOP partition := 'feed_' || ends; EXECUTE format('CREATE TABLE %I (LIKE feed INCLUDING ALL)', partition); EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', partition); EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', partition); EXECUTE format('ALTER TABLE feed ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', partition, ends, ends + size); INSERT INTO feed_partitions (first, next) VALUES (ends, ends + size); ends := ends + size; END LOOP; RETURN ends; END $function$
+function CREATE OR REPLACE FUNCTION public.feed_reap(age interval) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path TO '$user', 'public' SET lock_timeout TO '500ms' AS $function$ DECLARE dropped bigint := 0; oldest feed_partitions; BEGIN UPDATE feed_partitions SET filled_at = now() WHERE filled_at IS NULL AND next <= (SELECT head + 1 FROM feed_state); LOOP SELECT * INTO oldest FROM feed_partitions ORDER BY first LIMIT 1; EXIT WHEN oldest.filled_at IS NULL OR oldest.filled_at > now() - age OR EXISTS (SELECT FROM feed_consumers WHERE acknowledged < oldest.next - 1); UPDATE feed_state SET floor = oldest.next - 1; EXECUTE format('DROP TABLE %I', 'feed_' || oldest.first); DELETE FROM feed_partitions WHERE first = oldest.first; dropped := dropped + 1; END LOOP; RETURN dropped; END $function$

@@ -4,17 +4,23 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use database::{DatabaseUrl, RolePasswords};
+use execution_plane_runner::SecretRule;
 use identity::{PrivateKey, TrustStore};
 use secrecy::ExposeSecret as _;
 
 use super::reader::{Faults, Reader};
 use super::runner::{RunnerSection, runner};
 use super::secret::resolve;
+use super::secret_rules::secret_rules;
 use super::trust::trust;
 use crate::args::Service;
 use crate::error::CliError;
+
+/// A week: as long as a reader of a feed may be away without beginning anew.
+const DEFAULT_RETENTION_HOURS: u32 = 7 * 24;
 
 /// A role's configuration, whole and valid.
 pub enum RoleFile {
@@ -35,6 +41,10 @@ pub struct ServiceSection {
     pub blobs: Option<PathBuf>,
     pub lease_seconds: f64,
     pub grace_seconds: f64,
+    /// How long the service's feed keeps what everybody has read.
+    pub feed_retention: Duration,
+    /// Which secrets jobs may name.
+    pub secret_rules: Vec<SecretRule>,
     /// Signs proofs.
     pub proof_key: Option<PrivateKey>,
 }
@@ -151,11 +161,24 @@ fn service(service: Service, reader: Reader<'_>) -> Option<RoleFile> {
         let leases = reader.section("leases");
         lease_seconds = leases.optional("seconds").unwrap_or(lease_seconds);
         grace_seconds = leases.optional("grace_seconds").unwrap_or(grace_seconds);
-        if lease_seconds < 1.0 {
+        if !lease_seconds.is_finite() || lease_seconds < 1.0 {
             leases.fault("seconds", "a lease lasts at least one second");
+        }
+        if !grace_seconds.is_finite() || grace_seconds < 0.0 {
+            leases.fault("grace_seconds", "this is a number of seconds from 0");
         }
         leases.finish();
     }
+    let feed = reader.section("feed");
+    let retention_hours: u32 = feed.optional("retention_hours").unwrap_or(DEFAULT_RETENTION_HOURS);
+    if retention_hours == 0 {
+        feed.fault("retention_hours", "the feed keeps events for at least one hour");
+    }
+    feed.finish();
+    let secret_rules = match service {
+        Service::ExecutionPlane => secret_rules(&reader),
+        _ => Vec::new(),
+    };
     let proof_key = (service == Service::ControlPlane).then(|| {
         let proof = reader.section("proof");
         let key = proof.parsed("key", private_key);
@@ -173,6 +196,8 @@ fn service(service: Service, reader: Reader<'_>) -> Option<RoleFile> {
         blobs: blobs.map_or(Some(None), |directory| directory.map(Some))?,
         lease_seconds,
         grace_seconds,
+        feed_retention: Duration::from_hours(retention_hours.into()),
+        secret_rules,
         proof_key: proof_key.map_or(Some(None), |key| key.map(Some))?,
     })))
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::Service;
 use crate::config::ServiceSection;
-use crate::error::CliError;
+use crate::error::{CliError, chain};
 use crate::exit::Exit;
 
 /// A service, ready to serve.
@@ -39,15 +39,7 @@ pub fn database_of(service: &str) -> ServiceDatabase {
 
 fn failed(what: &str) -> impl Fn(&dyn std::error::Error) -> CliError {
     let what = what.to_owned();
-    move |error| {
-        let mut text = format!("{what}: {error}");
-        let mut next = error.source();
-        while let Some(cause) = next {
-            text.push_str(&format!(": {cause}"));
-            next = cause.source();
-        }
-        CliError::new(Exit::Internal, text)
-    }
+    move |error| CliError::new(Exit::Internal, format!("{what}: {}", chain(error)))
 }
 
 /// Binds the address, migrates the database where that is allowed, and puts the service together.
@@ -75,7 +67,9 @@ fn urls(section: &ServiceSection, service: ServiceDatabase) -> ServiceUrls {
 }
 
 async fn catalog(section: ServiceSection, listener: TcpListener) -> Result<Assembled, CliError> {
-    let config = resource_catalog_server::Config::new(urls(&section, resource_catalog_server::DATABASE), section.trust);
+    let mut config =
+        resource_catalog_server::Config::new(urls(&section, resource_catalog_server::DATABASE), section.trust);
+    config.feed_retention = section.feed_retention;
     let service = resource_catalog_server::build(config)
         .await
         .map_err(|error| failed("resource-catalog does not start")(&error))?;
@@ -111,6 +105,9 @@ async fn execution(section: ServiceSection, listener: TcpListener) -> Result<Ass
     config.lease.lease = seconds(section.lease_seconds);
     config.lease.grace = seconds(section.grace_seconds);
     config.lease.comeback = seconds(section.lease_seconds);
+    let rules = section.secret_rules.into_iter();
+    config.secrets = execution_plane_server::SecretRules::of(rules.map(|rule| (rule.organization, rule.prefix)));
+    config.feed_retention = section.feed_retention;
     let service = execution_plane_server::build(config, dependencies)
         .await
         .map_err(|error| failed(&error))?;
@@ -167,7 +164,8 @@ async fn control(section: ServiceSection, listener: TcpListener) -> Result<Assem
     let tokens: Arc<dyn TokenSource> = Arc::new(ServiceTokens::new(Minter::new(key, "control-plane"), "control-plane"));
     let peer = |name: &str| Client::new(section.peers.get(name).map_or("", String::as_str), Some(tokens.clone()));
     let (catalog, execution) = (peer("resource_catalog")?, peer("execution_plane")?);
-    let config = control_plane_server::Config::new(urls);
+    let mut config = control_plane_server::Config::new(urls);
+    config.feed_retention = section.feed_retention;
     let events = Arc::new(events_feed::FeedSource::new(catalog.clone()));
     let runtime = Arc::new(EmbeddedRuntime::new(runtime_embedded::Options::default()));
     let deps = control_plane_server::Deps {

@@ -1,6 +1,7 @@
 //! The service put together: routes around the engine, and the workers beside it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api_kit::{AccessTable, Api, ApiBuilder, Health, OpenApiRouter, Rule};
 use axum::Router;
@@ -32,6 +33,8 @@ pub struct Config {
     pub api_pool: PoolSizes,
     /// Sizes of the worker role's pools.
     pub worker_pool: PoolSizes,
+    /// How long the feed keeps events that every known consumer has.
+    pub feed_retention: Duration,
 }
 
 impl Config {
@@ -45,6 +48,7 @@ impl Config {
                 hot: 10,
                 ..PoolSizes::default()
             },
+            feed_retention: outbox::RETENTION,
         }
     }
 }
@@ -144,6 +148,7 @@ pub fn build_with(config: &Config, deps: Deps, planning: PlanningSide) -> Result
         engine,
         execution,
         sequencer: Sequencer::new(worker_database, signal)
+            .with_retention(config.feed_retention)
             .with_failpoints("control_plane.feed.before_commit", "control_plane.feed.after_commit"),
         workers: planning.workers,
     })

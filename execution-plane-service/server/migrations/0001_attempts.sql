@@ -243,16 +243,25 @@ CREATE TABLE feed (
     occurred_at timestamptz NOT NULL,
     traceparent text,
     sequenced_at timestamptz NOT NULL DEFAULT now()
-);
+) PARTITION BY RANGE (revision);
 CREATE INDEX feed_organization_revision ON feed (organization_id, revision);
 
--- One row: the last position given, the last position reaped, and the epoch of the only sequencer
--- that may write.
+-- The feed's partitions: `first` up to, not including, `next`. What is old goes as a whole partition.
+CREATE TABLE feed_partitions (
+    first bigint PRIMARY KEY,
+    next bigint NOT NULL UNIQUE,
+    filled_at timestamptz,
+    CHECK (next > first)
+);
+
+-- One row: the last position given, the last position reaped, the epoch of the only sequencer that
+-- may write, and how many positions the next partition is to have.
 CREATE TABLE feed_state (
     one_row boolean PRIMARY KEY DEFAULT true CHECK (one_row),
     head bigint NOT NULL DEFAULT 0,
     floor bigint NOT NULL DEFAULT 0,
     epoch bigint NOT NULL DEFAULT 0,
+    partition_rows bigint NOT NULL DEFAULT 262144 CHECK (partition_rows > 0),
     CHECK (floor <= head)
 );
 INSERT INTO feed_state DEFAULT VALUES;
@@ -263,6 +272,54 @@ CREATE TABLE feed_consumers (
     acknowledged bigint NOT NULL,
     acknowledged_at timestamptz NOT NULL DEFAULT now()
 );
+
+-- Makes partitions until `revision` has one; returns the first revision that has none. As owner,
+-- because only an owner may. Attaching lets readers and writers go on.
+CREATE FUNCTION feed_extend(revision bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    size bigint;
+    ends bigint;
+    partition text;
+BEGIN
+    SELECT partition_rows INTO size FROM feed_state FOR UPDATE;
+    SELECT coalesce(max(next), 1) INTO ends FROM feed_partitions;
+    WHILE ends <= revision LOOP
+        partition := 'feed_' || ends;
+        EXECUTE format('CREATE TABLE %I (LIKE feed INCLUDING ALL)', partition);
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', partition);
+        EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', partition);
+        EXECUTE format('ALTER TABLE feed ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', partition, ends, ends + size);
+        INSERT INTO feed_partitions (first, next) VALUES (ends, ends + size);
+        ends := ends + size;
+    END LOOP;
+    RETURN ends;
+END
+$$;
+
+-- Drops the lowest partitions, while they have been full for longer than `age` and every known
+-- consumer has all of them; returns how many went. The floor moves with them, so a reader that is too
+-- far behind is told, never silently skipped. Gives up rather than hold readers up.
+CREATE FUNCTION feed_reap(age interval) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '500ms' AS $$
+DECLARE
+    dropped bigint := 0;
+    oldest feed_partitions;
+BEGIN
+    UPDATE feed_partitions SET filled_at = now()
+    WHERE filled_at IS NULL AND next <= (SELECT head + 1 FROM feed_state);
+    LOOP
+        SELECT * INTO oldest FROM feed_partitions ORDER BY first LIMIT 1;
+        EXIT WHEN oldest.filled_at IS NULL OR oldest.filled_at > now() - age
+            OR EXISTS (SELECT FROM feed_consumers WHERE acknowledged < oldest.next - 1);
+        UPDATE feed_state SET floor = oldest.next - 1;
+        EXECUTE format('DROP TABLE %I', 'feed_' || oldest.first);
+        DELETE FROM feed_partitions WHERE first = oldest.first;
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+END
+$$;
 
 ALTER TABLE outbox ENABLE ROW LEVEL SECURITY;
 ALTER TABLE outbox FORCE ROW LEVEL SECURITY;
@@ -286,7 +343,10 @@ BEGIN
     EXECUTE format('GRANT SELECT, DELETE ON outbox TO %I', worker);
     EXECUTE format('GRANT SELECT, INSERT, DELETE ON outbox_parked TO %I', worker);
     EXECUTE format('GRANT SELECT ON feed, feed_state TO %I, %I', api, worker);
-    EXECUTE format('GRANT INSERT, DELETE ON feed TO %I', worker);
+    EXECUTE format('GRANT INSERT ON feed TO %I', worker);
+    EXECUTE format('GRANT SELECT ON feed_partitions TO %I', worker);
+    REVOKE ALL ON FUNCTION feed_extend, feed_reap FROM PUBLIC;
+    EXECUTE format('GRANT EXECUTE ON FUNCTION feed_extend, feed_reap TO %I', worker);
     EXECUTE format('GRANT UPDATE ON feed_state TO %I', worker);
     EXECUTE format('GRANT SELECT, INSERT, UPDATE ON feed_consumers TO %I', api);
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON feed_consumers TO %I', worker);

@@ -1,6 +1,7 @@
 //! How the service is set up.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use database::Database;
@@ -21,6 +22,8 @@ pub struct Config {
     pub max_artifact_bytes: u64,
     /// All output of one attempt.
     pub max_output_bytes: u64,
+    /// How long the feed keeps events that every known consumer has.
+    pub feed_retention: Duration,
 }
 
 impl Default for Config {
@@ -36,6 +39,7 @@ impl Default for Config {
             max_content_bytes: 256 * 1024 * 1024,
             max_artifact_bytes: 1024 * 1024 * 1024,
             max_output_bytes: 1024 * 1024 * 1024,
+            feed_retention: outbox::RETENTION,
         }
     }
 }

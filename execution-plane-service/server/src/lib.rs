@@ -79,10 +79,12 @@ impl Service {
     /// `shutdown`.
     pub async fn run(&self, shutdown: CancellationToken) {
         let hot = &self.core.hot;
-        let sequencer = Sequencer::new(hot.worker.clone(), hot.outbox.clone()).with_failpoints(
-            "execution_plane.sequence.before_commit",
-            "execution_plane.sequence.after_commit",
-        );
+        let sequencer = Sequencer::new(hot.worker.clone(), hot.outbox.clone())
+            .with_retention(self.core.hot.config.feed_retention)
+            .with_failpoints(
+                "execution_plane.sequence.before_commit",
+                "execution_plane.sequence.after_commit",
+            );
         tokio::join!(
             workers::reaper::run(hot.clone(), shutdown.clone()),
             workers::compactor::run(hot.clone(), shutdown.clone()),

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use database::{Database, DatabaseError};
+use tokio_postgres::error::SqlState;
 
 /// Says that the consumer `name` has everything up to `revision` and needs it no more. The first
 /// call makes the consumer known. Never goes back.
@@ -34,38 +35,33 @@ pub async fn forget(worker: &Database, name: &str) -> Result<(), DatabaseError> 
     Ok(())
 }
 
-/// Reaps, as worker, up to 1,000 rows that are older than `age` *and* acknowledged by every known
-/// consumer. With no known consumer nothing is reaped. Returns how many went.
+/// Forgets, as worker, consumers that have acknowledged nothing for longer than `silence`. One that comes
+/// back is known again, and told if it came too late.
 ///
-/// The lowest rows go first and the floor moves with them in the same statement, so a reader that
-/// is too far behind is told, never silently skipped.
+/// # Errors
+/// The database failed.
+pub async fn forget_silent(worker: &Database, silence: Duration) -> Result<u64, DatabaseError> {
+    let client = worker.hot().get().await?;
+    let sql = "DELETE FROM feed_consumers WHERE acknowledged_at < now() - make_interval(secs => $1)";
+    Ok(client.execute(sql, &[&silence.as_secs_f64()]).await?)
+}
+
+/// Drops, as worker, the lowest partitions of the feed whose rows are all older than `age` *and*
+/// acknowledged by every known consumer. Returns how many went: none also when a reader was in the way.
+///
+/// The floor moves in the same transaction, so a reader that is too far behind is told, never silently
+/// skipped.
 ///
 /// # Errors
 /// The database failed.
 pub async fn reap(worker: &Database, age: Duration) -> Result<u64, DatabaseError> {
     let client = worker.hot().get().await?;
-    let row = client
-        .query_one(
-            "WITH due AS (
-                 SELECT revision FROM feed
-                 WHERE revision <= (SELECT min(acknowledged) FROM feed_consumers)
-                 ORDER BY revision LIMIT 1000
-             ), young AS (
-                 SELECT min(revision) AS revision FROM feed JOIN due USING (revision)
-                 WHERE sequenced_at >= now() - make_interval(secs => $1)
-             ), old AS (
-                 -- Only an unbroken run from the lowest row on, so that the floor is true.
-                 SELECT due.revision FROM due, young WHERE young.revision IS NULL OR due.revision < young.revision
-             ), gone AS (
-                 DELETE FROM feed USING old WHERE feed.revision = old.revision RETURNING feed.revision
-             ), floor AS (
-                 UPDATE feed_state SET floor = greatest(floor, (SELECT max(revision) FROM gone))
-                 WHERE EXISTS (SELECT 1 FROM gone)
-             )
-             SELECT count(*) FROM gone",
-            &[&age.as_secs_f64()],
-        )
-        .await?;
-    let count: i64 = row.get(0);
-    Ok(u64::try_from(count).unwrap_or_default())
+    let reaped = client
+        .query_one("SELECT feed_reap(make_interval(secs => $1))", &[&age.as_secs_f64()])
+        .await;
+    match reaped {
+        Ok(row) => Ok(u64::try_from(row.get::<_, i64>(0)).unwrap_or_default()),
+        Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Ok(0),
+        Err(error) => Err(error.into()),
+    }
 }

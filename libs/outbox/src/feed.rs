@@ -1,5 +1,6 @@
 //! Reading the feed: pages by revision, and waiting for more.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +10,13 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
+use crate::consumers::acknowledge;
 use crate::event::{FeedEvent, FeedPage};
 use crate::signal::Signal;
 
 const SWEEP: Duration = Duration::from_secs(1);
+/// Between two acknowledgements of one consumer.
+const ACKNOWLEDGE: Duration = Duration::from_secs(10);
 
 // The state and the rows by one snapshot, so that `head` never lies beyond rows that are missing.
 const READ: &str = "SELECT s.head, s.floor, f.revision, f.organization_id, f.key, f.version, f.kind, f.event_id,
@@ -56,6 +60,7 @@ pub struct Feed {
     database: Database,
     signal: Signal,
     swept: Arc<Mutex<Option<Instant>>>,
+    acknowledged: Arc<Mutex<HashMap<String, Instant>>>,
 }
 
 impl Feed {
@@ -66,7 +71,23 @@ impl Feed {
             database,
             signal,
             swept: Arc::default(),
+            acknowledged: Arc::default(),
         }
+    }
+
+    /// Takes note that the consumer `name` reads on from `revision`, so has all up to it: at most every ten
+    /// seconds in the database, because reaping is in no hurry.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn reads_on(&self, name: &str, revision: i64) -> Result<(), DatabaseError> {
+        let mut acknowledged = self.acknowledged.lock().await;
+        if acknowledged.get(name).is_some_and(|at| at.elapsed() < ACKNOWLEDGE) {
+            return Ok(());
+        }
+        acknowledge(&self.database, name, revision).await?;
+        acknowledged.insert(name.to_owned(), Instant::now());
+        Ok(())
     }
 
     /// Up to `limit` events after revision `after` that `scope` may see: an organization's own, or

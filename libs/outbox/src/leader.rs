@@ -9,6 +9,8 @@ use tokio_postgres::error::SqlState;
 
 const LOCK: &str = "SELECT pg_try_advisory_lock(hashtext('outbox.sequencer'), 0)";
 const NEW_EPOCH: &str = "UPDATE feed_state SET epoch = epoch + 1 RETURNING epoch, head";
+const ENDS: &str = "SELECT coalesce(max(next), 1) FROM feed_partitions";
+const EXTEND: &str = "SELECT feed_extend($1)";
 const NEXT: &str = "SELECT id FROM outbox ORDER BY id LIMIT $1";
 
 // One statement, so one synchronous commit. Nobody else deletes from the outbox, so the count is
@@ -68,6 +70,8 @@ pub struct Leader {
     client: ClientWrapper,
     epoch: i64,
     head: i64,
+    /// The first revision that no partition is there for.
+    ends: i64,
 }
 
 impl Leader {
@@ -84,10 +88,12 @@ impl Leader {
         }
         let client = candidate.win()?;
         let row = client.query_one(NEW_EPOCH, &[]).await?;
+        let ends = client.query_one(ENDS, &[]).await?.get(0);
         Ok(Some(Self {
             client,
             epoch: row.get(0),
             head: row.get(1),
+            ends,
         }))
     }
 
@@ -139,12 +145,22 @@ impl Leader {
     }
 
     async fn place(&mut self, ids: &[i64]) -> Result<u64, LeaderError> {
+        self.extend(ids.len()).await?;
         let statement = self.client.prepare_cached(PLACE).await?;
         let row = self.client.query_opt(&statement, &[&self.epoch, &ids]).await?;
         let row = row.ok_or(LeaderError::Fenced)?;
         self.head = row.get(0);
         let count: i64 = row.get(1);
         Ok(u64::try_from(count).unwrap_or_default())
+    }
+
+    /// Sees to it that `count` more rows have a partition to go to.
+    async fn extend(&mut self, count: usize) -> Result<(), LeaderError> {
+        let last = self.head.saturating_add(i64::try_from(count).unwrap_or(i64::MAX));
+        if last >= self.ends {
+            self.ends = self.client.query_one(EXTEND, &[&last]).await?.get(0);
+        }
+        Ok(())
     }
 
     async fn park(&self, id: i64, error: &tokio_postgres::Error) -> Result<(), LeaderError> {
@@ -189,8 +205,15 @@ fn gone() -> DatabaseError {
 }
 
 /// Whether the row itself is at fault: its data, a constraint, or a size. Anything else (a full
-/// disk, a lost connection, a time-out) strikes every row alike.
+/// disk, a lost connection, a time-out) strikes every row alike, as does a missing partition, which is
+/// told as the violation of a constraint without a name.
 fn is_poison(error: &tokio_postgres::Error) -> bool {
-    let class = error.code().map(SqlState::code).map(|code| &code[..2]);
-    matches!(class, Some("22" | "23" | "54"))
+    let Some(error) = error.as_db_error() else {
+        return false;
+    };
+    match &error.code().code()[..2] {
+        "22" | "54" => true,
+        "23" => *error.code() != SqlState::CHECK_VIOLATION || error.constraint().is_some(),
+        _ => false,
+    }
 }

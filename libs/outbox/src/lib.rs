@@ -15,8 +15,9 @@
 //! - Only the sequencer with the current epoch can write; one that was paused and comes back
 //!   changes nothing.
 //! - A row that the feed refuses is parked with its reason, and the rest goes on.
-//! - Nothing is reaped that a known consumer has not acknowledged; a reader that comes too late is
-//!   told so ([`FeedError::TooFarBehind`]).
+//! - Nothing is reaped that is young or that a known consumer has not acknowledged; what is reaped goes
+//!   as a whole partition. A reader that comes too late is told so ([`FeedError::TooFarBehind`]). A consumer
+//!   that was silent for as long as rows are kept is known no more, so it cannot hold them for ever.
 //!
 //! Waking is in-process ([`Signal`]) with a sweep at most once a second, so that another process's
 //! writes are found as well; idle costs nothing more.
@@ -30,11 +31,11 @@ mod sequencer;
 mod signal;
 
 pub use append::{APPEND, append, append_sqlx};
-pub use consumers::{acknowledge, forget, reap};
+pub use consumers::{acknowledge, forget, forget_silent, reap};
 pub use event::{FeedEvent, FeedPage, NewEvent};
 pub use feed::{Feed, FeedError};
 pub use leader::{Batch, Leader, LeaderError};
-pub use sequencer::Sequencer;
+pub use sequencer::{RETENTION, Sequencer};
 pub use signal::Signal;
 
 /// The tables, to be copied into a service's first migration. A test of the service may hold its

@@ -8,6 +8,7 @@ use std::time::Duration;
 use database::Database;
 use tokio_util::sync::CancellationToken;
 
+use crate::consumers::{forget_silent, reap};
 use crate::leader::{Leader, LeaderError};
 use crate::signal::Signal;
 
@@ -15,6 +16,12 @@ use crate::signal::Signal;
 const BATCH: i64 = 500;
 /// Time between looks when nobody says anything, between tries to become leader, and after a fault.
 const SWEEP: Duration = Duration::from_secs(1);
+
+/// How long the feed keeps what everybody has read, unless told otherwise: as long as a reader may be
+/// away without beginning anew.
+pub const RETENTION: Duration = Duration::from_hours(7 * 24);
+/// Time between looks for what is old.
+const REAPING: Duration = Duration::from_secs(60);
 
 /// Names of a service's failpoints around the sequencer's commit.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +36,7 @@ pub struct Sequencer {
     worker: Database,
     signal: Signal,
     failpoints: Option<Failpoints>,
+    retention: Duration,
 }
 
 impl Sequencer {
@@ -39,7 +47,15 @@ impl Sequencer {
             worker,
             signal,
             failpoints: None,
+            retention: RETENTION,
         }
+    }
+
+    /// Keeps rows of the feed for `retention`, instead of [`RETENTION`].
+    #[must_use]
+    pub const fn with_retention(mut self, retention: Duration) -> Self {
+        self.retention = retention;
+        self
     }
 
     /// Names the service's failpoints before and after each commit of a batch.
@@ -73,6 +89,8 @@ impl Sequencer {
     /// Carries batches until leadership ends.
     async fn lead(&self, mut leader: Leader, shutdown: &CancellationToken) {
         self.signal.advance(leader.head());
+        let mut reaping = tokio::time::interval(REAPING);
+        reaping.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             match self.drain(&mut leader).await {
                 Ok(()) => {}
@@ -89,7 +107,21 @@ impl Sequencer {
                 () = shutdown.cancelled() => return,
                 () = self.signal.written() => {}
                 () = tokio::time::sleep(SWEEP) => {}
+                _ = reaping.tick() => self.reap().await,
             }
+        }
+    }
+
+    /// What is old goes. A failure is told and tried again: the sequence does not depend on it.
+    async fn reap(&self) {
+        let reaped = match forget_silent(&self.worker, self.retention).await {
+            Ok(_) => reap(&self.worker, self.retention).await,
+            Err(error) => Err(error),
+        };
+        match reaped {
+            Ok(0) => {}
+            Ok(partitions) => tracing::info!(partitions, "old events were reaped from the feed"),
+            Err(error) => tracing::warn!(error = cause(&error), "the feed could not be reaped"),
         }
     }
 

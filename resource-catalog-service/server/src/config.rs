@@ -1,5 +1,7 @@
 //! What the service is told from outside.
 
+use std::time::Duration;
+
 use database::{PoolSizes, ServiceUrls};
 use identity::TrustStore;
 
@@ -10,6 +12,8 @@ pub struct Config {
     /// Of the api role; the worker role needs two connections.
     pub pool_sizes: PoolSizes,
     pub trust: TrustStore,
+    /// How long the feed keeps events that every known consumer has.
+    pub feed_retention: Duration,
 }
 
 impl Config {
@@ -24,6 +28,7 @@ impl Config {
             database,
             pool_sizes,
             trust,
+            feed_retention: outbox::RETENTION,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api_kit::Problem;
+use api_kit::{Caller, Problem};
 use database::Database;
 use kernel::id::OrganizationId;
 use outbox::{FeedError, Signal};
@@ -49,6 +49,16 @@ impl Feed {
     /// 503 when the database does not answer.
     pub async fn head(&self) -> Result<i64, Problem> {
         self.reader.head().await.map_err(|error| problem(&error))
+    }
+
+    /// Takes note that `caller`, a service, has everything up to revision `after`.
+    ///
+    /// # Errors
+    /// 503 when the database does not answer.
+    pub async fn reads_on(&self, caller: &Caller, after: i64) -> Result<(), Problem> {
+        let consumer = format!("{} {}", caller.subject, caller.organization);
+        let noted = self.reader.reads_on(&consumer, after).await;
+        noted.map_err(|error| api_kit::database_problem(&error))
     }
 
     /// Up to `limit` changes of `organization` after revision `after`, waiting up to `patience` for the first.

@@ -64,6 +64,7 @@ pub async fn build(config: Config) -> Result<Service, BuildError> {
         .health(Health::default().database("database", &api))
         .build(config.trust)?;
     let sequencer = Sequencer::new(worker.clone(), signal)
+        .with_retention(config.feed_retention)
         .with_failpoints("catalog.sequencer.before_commit", "catalog.sequencer.after_commit");
     Ok(Service {
         router: built.router,

@@ -4,6 +4,7 @@ use api_kit::{Caller, Closing, FieldError, Problem, StrictQuery, database_proble
 use axum::Json;
 use axum::extract::State;
 use control_plane_api::{FeedEvent, FeedPage, FeedQuery};
+use identity::Role;
 use outbox::FeedError;
 
 use super::App;
@@ -12,6 +13,7 @@ use super::operations::list::limit;
 const MAX_WAIT: u32 = 30;
 
 /// Facts about operations in their total order, waiting for the first one as long as asked.
+/// A service that reads on from a revision has what comes before it: that may be reaped.
 #[utoipa::path(get, path = "/v1/feed", tag = "feed", params(FeedQuery), responses((status = 200, body = FeedPage)))]
 pub async fn read_feed(
     caller: Caller,
@@ -36,6 +38,11 @@ pub async fn read_feed(
         () = closing.closed() => state.feed.read(query.after, limit, caller.organization).await,
     };
     let page = page.map_err(problem)?;
+    if caller.has_role(Role::Service) {
+        let consumer = format!("{} {}", caller.subject, caller.organization);
+        let noted = state.feed.reads_on(&consumer, query.after).await;
+        noted.map_err(|error| database_problem(&error))?;
+    }
     Ok(Json(FeedPage {
         events: page.events.into_iter().map(event).collect::<Result<_, _>>()?,
         next_after: page.next_after,

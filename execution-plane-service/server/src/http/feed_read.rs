@@ -5,6 +5,7 @@ use api_kit::{Caller, Closing, FieldError, Problem, StrictQuery, database_proble
 use axum::Json;
 use axum::extract::State as Shared;
 use execution_plane_api::FeedPage;
+use identity::Role;
 use outbox::FeedError;
 
 use super::queries::FeedPosition;
@@ -12,6 +13,8 @@ use super::results_pull::LONGEST_WAIT;
 use crate::core::Core;
 
 /// Reads facts about attempts, in one gapless order.
+///
+/// A service that reads on from a revision has what comes before it: that may be reaped.
 #[utoipa::path(get, path = "/v1/feed", tag = "feed", params(FeedPosition), responses((status = 200, body = FeedPage)))]
 pub async fn read_feed(
     Shared(core): Shared<Arc<Core>>,
@@ -26,7 +29,13 @@ pub async fn read_feed(
         page = feed.read_or_wait(after, limit, organization, patience) => page,
         () = closing.closed() => feed.read(after, limit, organization).await,
     };
-    page.map(Json).map_err(|error| refuse(&error))
+    let page = page.map_err(|error| refuse(&error))?;
+    if caller.has_role(Role::Service) {
+        let consumer = format!("{} {}", caller.subject, caller.organization);
+        let noted = feed.reads_on(&consumer, after).await;
+        noted.map_err(|error| database_problem(&error))?;
+    }
+    Ok(Json(page))
 }
 
 fn refuse(error: &FeedError) -> Problem {

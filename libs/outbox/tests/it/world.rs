@@ -66,6 +66,13 @@ impl World {
         }
     }
 
+    /// One number, as superuser.
+    pub async fn count(&self, query: &str) -> i64 {
+        let superuser = self.test.open_superuser();
+        let client = superuser.hot().get().await.unwrap();
+        client.query_one(query, &[]).await.unwrap().get(0)
+    }
+
     /// Runs a statement as superuser.
     pub async fn sql(&self, statement: &str) {
         let superuser = self.test.open_superuser();

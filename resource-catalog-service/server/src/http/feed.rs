@@ -5,6 +5,7 @@ use std::time::Duration;
 use api_kit::{Caller, Closing, Problem, StrictQuery};
 use axum::Json;
 use axum::extract::State;
+use identity::Role;
 use resource_catalog_api::{FeedPage, FeedQuery};
 
 use crate::catalog::Catalog;
@@ -16,7 +17,8 @@ const MAX_WAIT: u32 = 30;
 
 /// Gives the changes after a revision, in the order of the whole catalog, waiting for some where asked.
 ///
-/// 410 `revision_gone` when the feed does not reach back so far.
+/// 410 `revision_gone` when the feed does not reach back so far. A service that reads on from a revision has
+/// what comes before it: that may be reaped.
 #[utoipa::path(
     get,
     path = "/v1/feed",
@@ -51,6 +53,9 @@ pub async fn get_feed(
         // The service ends: an empty answer now, instead of a cut connection later.
         () = closing.closed() => feed.read(caller.organization, asked.after, limit, Duration::ZERO).await?,
     };
+    if caller.has_role(Role::Service) {
+        feed.reads_on(&caller, asked.after).await?;
+    }
     Ok(Json(FeedPage {
         events: changes.into_iter().flat_map(|change| change.events).collect(),
         next_after,
