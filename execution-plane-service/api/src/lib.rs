@@ -22,6 +22,7 @@ pub mod problem_codes;
 pub mod results;
 pub mod runner;
 pub mod runner_client;
+pub mod running;
 
 pub use artifact::{ArtifactList, ArtifactUploadQuery, RunnerArtifactQuery};
 pub use attempt::{
@@ -45,3 +46,4 @@ pub use runner::{
     DrainRequest, Runner, RunnerList, RunnerListQuery, RunnerRegistration, RunnerSession, RunnerStatus, SessionRequest,
 };
 pub use runner_client::RunnerClient;
+pub use running::{Running, RunningAttempt, RunningQuery};

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{access, problems};
 use crate::core::Core;
 use crate::dispatch::signals::woken;
-use crate::store::results;
+use crate::store::{results, running};
 
 const MOST: usize = 1000;
 /// Longest wait of any long poll here.
@@ -37,9 +37,17 @@ pub async fn pull_results(
     let deadline = Instant::now() + wait;
     loop {
         let found = results::pull(&core.hot.api, organization, request.limit).await;
-        let found = found.map_err(problems::store)?;
-        if !found.is_empty() || !woken(&mut signal, deadline, &closing).await {
-            return Ok(Json(ResultsPullResponse { results: found }));
+        let results = found.map_err(problems::store)?;
+        let running = match &request.running {
+            Some(asked) => {
+                let running = running::running(&core.hot.api, organization, asked.after, &asked.known).await;
+                Some(running.map_err(problems::store)?)
+            }
+            None => None,
+        };
+        let news = !results.is_empty() || running.as_ref().is_some_and(|running| !running.attempts.is_empty());
+        if news || !woken(&mut signal, deadline, &closing).await {
+            return Ok(Json(ResultsPullResponse { results, running }));
         }
     }
 }
@@ -48,6 +56,10 @@ fn check(request: &ResultsPullRequest) -> Result<(), Problem> {
     let mut errors = Vec::new();
     if request.ack.len() > MOST {
         errors.push(FieldError::new("/ack", "too_many", format!("at most {MOST} at once")));
+    }
+    if request.running.as_ref().is_some_and(|asked| asked.known.len() > MOST) {
+        let detail = format!("at most {MOST} at once");
+        errors.push(FieldError::new("/running/known", "too_many", detail));
     }
     if request.limit == 0 || request.limit as usize > MOST {
         errors.push(FieldError::new("/limit", "invalid_value", format!("1 to {MOST}")));

@@ -25,6 +25,7 @@ pub mod renew;
 pub mod report;
 pub mod results;
 pub mod runners;
+pub mod running;
 pub mod started;
 mod statements;
 pub mod submit;

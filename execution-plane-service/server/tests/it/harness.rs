@@ -215,6 +215,7 @@ impl World {
             ack,
             limit: 1000,
             wait_seconds: 30,
+            running: None,
         };
         self.plane().pull_results(&request).await.unwrap().results
     }

@@ -12,6 +12,7 @@ mod policies;
 mod reordering;
 mod results;
 mod runners;
+mod running;
 mod schema;
 mod slice;
 mod submission;

@@ -18,6 +18,7 @@ async fn results_come_again_until_they_are_acknowledged() {
         ack: vec![first[0].attempt_id, first[1].attempt_id],
         limit: 10,
         wait_seconds: 0,
+        running: None,
     };
     assert!(world.plane().pull_results(&request).await.unwrap().results.is_empty());
 }

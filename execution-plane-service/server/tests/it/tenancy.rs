@@ -52,6 +52,7 @@ async fn invariant_10_another_organization_never_learns_that_an_attempt_exists()
         ack: vec![id],
         limit: 10,
         wait_seconds: 0,
+        running: None,
     };
     assert!(plane.pull_results(&request).await.unwrap().results.is_empty());
     assert_eq!(world.results(Vec::new()).await.len(), 1, "nor can it acknowledge ours");
