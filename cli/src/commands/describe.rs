@@ -1,8 +1,10 @@
 use std::fmt::Write as _;
 
+use chrono::Utc;
 use control_plane_api::{GateState, NodeRun, Operation};
 
 use super::stalled::{Stalled, stalled};
+use super::times::{self, Times};
 use super::{gate, outline};
 use crate::args::Describe;
 use crate::error::CliError;
@@ -135,20 +137,26 @@ fn message(run: &NodeRun) -> String {
 
 /// Node runs in plan order.
 pub fn node_table(runs: &[NodeRun]) -> Table {
-    let mut table = Table::new(&["", "node", "state", "run", "plan", "attempts", "took", "message"]);
+    let now = Utc::now();
+    let mut table = Table::new(&[
+        "", "node", "state", "run", "plan", "attempts", "waited", "ran", "message",
+    ]);
     for run in runs {
-        let took = match (run.started_at, run.ended_at) {
-            (Some(start), Some(end)) => duration(end - start),
-            _ => String::new(),
-        };
+        let times = Times::of(run, now);
+        let ran = times.map(|times| duration(times.ran)).unwrap_or_default();
+        let waited = times.map(|times| duration(times.waited)).unwrap_or_default();
         table.row([
             mark(run.state.as_str()).to_owned(),
             run.node_id.clone(),
-            super::watch::standing(run),
+            match times::runner(run) {
+                Some(runner) => format!("{} on {runner}", super::watch::standing(run)),
+                None => super::watch::standing(run),
+            },
             run.run.to_string(),
             format!("at revision {}", run.plan_revision),
             run.attempts.len().to_string(),
-            took,
+            waited,
+            ran,
             message(run),
         ]);
     }

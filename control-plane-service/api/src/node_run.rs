@@ -73,8 +73,12 @@ pub struct AttemptView {
     /// Null while no result has come.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<ExecutionStatus>,
+    /// When a runner began it; between the hand-over and this it was on its way or queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at: Option<DateTime<Utc>>,
+    /// The runner that it runs on, or ran on. Null for a job that ended as soon as it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished_at: Option<DateTime<Utc>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

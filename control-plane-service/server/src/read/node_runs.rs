@@ -122,6 +122,7 @@ fn attempt_view(row: AttemptRow) -> AttemptView {
         dispatched_at: row.submitted_at,
         status: result.as_ref().map(|result| result.status),
         started_at: result.as_ref().and_then(|result| result.started_at).or(row.started_at),
+        runner: row.runner,
         finished_at: result.as_ref().map(|result| result.finished_at).or(row.ended_at),
         exit_summary: result.as_ref().map(|result| result.exit_summary.clone()),
         job_started: result.as_ref().and_then(|result| result.job_started),

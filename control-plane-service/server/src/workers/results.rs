@@ -17,8 +17,10 @@ use futures::future::join_all;
 use kernel::id::{AttemptId, OperationId, OrganizationId};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::running;
 use crate::engine::{Engine, EngineError, Telling};
 use crate::points;
 use crate::store::result_channel;
@@ -81,11 +83,14 @@ async fn organizations(engine: &Engine) -> Result<Vec<OrganizationId>, EngineErr
 async fn pull(engine: Arc<Engine>, organization: OrganizationId, client: ExecutionPlane, shutdown: CancellationToken) {
     let mut ack = Vec::new();
     let mut failures = 0;
+    let mut watch = running::Watch::default();
     while !shutdown.is_cancelled() {
+        let running = watch.query(Instant::now());
         let request = ResultsPullRequest {
             ack: ack.clone(),
             limit: LIMIT,
-            wait_seconds: WAIT_SECONDS,
+            wait_seconds: if running.is_some() { WAIT_SECONDS } else { 1 },
+            running,
         };
         let Some(answer) = shutdown.run_until_cancelled(client.pull_results(&request)).await else {
             return;
@@ -96,6 +101,10 @@ async fn pull(engine: Arc<Engine>, organization: OrganizationId, client: Executi
                 let count = answer.results.len();
                 ack = take_in(&engine, organization, answer.results).await;
                 points::hit("control_plane.results.after_commit");
+                if let Some(answer) = &answer.running {
+                    let told = running::tell(&engine, organization, &answer.attempts).await;
+                    watch.took(answer, &told);
+                }
                 // What was not taken in comes again at once: not faster than the database recovers.
                 failures = if ack.len() == count { 0 } else { failures + 1 };
             }

@@ -16,8 +16,8 @@ use contracts::{
     JobSpec, JobStarted, LogRef,
 };
 use execution_plane_api::{
-    AttemptBatch, AttemptBatchOutcome, AttemptOutcome, AttemptState, ResultsPullRequest, ResultsPullResponse,
-    SubmissionOutcome,
+    AttemptBatch, AttemptBatchOutcome, AttemptOutcome, AttemptState, ResultsPullRequest, ResultsPullResponse, Running,
+    RunningAttempt, RunningQuery, SubmissionOutcome,
 };
 use kernel::Sha256Digest;
 use kernel::id::AttemptId;
@@ -34,6 +34,8 @@ pub struct Facts {
     pub failing: BTreeMap<String, String>,
     /// Nodes whose runner is lost, and nobody knows whether the job began.
     pub lost: BTreeSet<String>,
+    /// Attempts that a runner has begun.
+    pub running: BTreeMap<AttemptId, RunningAttempt>,
     pub attempts: BTreeMap<AttemptId, JobSpec>,
     /// How often each attempt was submitted.
     pub submissions: BTreeMap<AttemptId, u64>,
@@ -77,6 +79,28 @@ impl Execution {
             .collect();
         for spec in specs {
             facts.end(&spec, None);
+        }
+        drop(facts);
+        self.news.notify_waiters();
+    }
+
+    /// A runner begins the attempts of a node.
+    pub fn begin(&self, node: &str, runner: &str) {
+        let mut facts = self.facts();
+        let specs: Vec<JobSpec> = facts
+            .attempts
+            .values()
+            .filter(|spec| spec.plan_node_id == node)
+            .cloned()
+            .collect();
+        for spec in specs {
+            let attempt = RunningAttempt {
+                attempt_id: spec.attempt_id,
+                operation_id: spec.operation_id,
+                started_at: Utc::now(),
+                runner: runner.to_owned(),
+            };
+            facts.running.insert(spec.attempt_id, attempt);
         }
         drop(facts);
         self.news.notify_waiters();
@@ -248,6 +272,18 @@ impl Facts {
         }
         page
     }
+
+    fn running(&self, query: &RunningQuery) -> Running {
+        let new = self.running.values().filter(|attempt| {
+            !query.known.contains(&attempt.attempt_id) && query.after.is_none_or(|after| attempt.started_at > after)
+        });
+        let live = new.filter(|attempt| !self.ended.contains(&attempt.attempt_id));
+        Running {
+            as_of: Utc::now(),
+            attempts: live.cloned().collect(),
+            more: false,
+        }
+    }
 }
 
 async fn pull(state: State<Execution>, request: Json<ResultsPullRequest>) -> Response {
@@ -255,16 +291,18 @@ async fn pull(state: State<Execution>, request: Json<ResultsPullRequest>) -> Res
     let mut request = request.0;
     loop {
         let news = state.news.notified();
-        let page = {
+        let (results, running) = {
             let mut facts = state.facts();
             if facts.down {
                 return unavailable();
             }
-            facts.page(&request)
+            let running = request.running.as_ref().map(|query| facts.running(query));
+            (facts.page(&request), running)
         };
         request.ack.clear();
-        if !page.is_empty() || tokio::time::timeout_at(deadline, news).await.is_err() {
-            return Json(ResultsPullResponse { results: page }).into_response();
+        let news_of = running.as_ref().is_some_and(|running| !running.attempts.is_empty());
+        if !results.is_empty() || news_of || tokio::time::timeout_at(deadline, news).await.is_err() {
+            return Json(ResultsPullResponse { results, running }).into_response();
         }
     }
 }

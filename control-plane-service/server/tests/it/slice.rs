@@ -73,6 +73,40 @@ async fn who_sees_succeeded_can_read_everything_in_the_same_instant() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_reads_running_while_its_job_runs_and_says_on_which_runner() {
+    let mut world = World::start().await;
+    world.execution.facts().held.insert("check".to_owned());
+    let id = world.begin(plan(&[1]).job("check", &[])).await;
+    world
+        .until_so("it is handed over", || world.execution.attempts_of("check") == 1)
+        .await;
+    world.execution.begin("check", "r1");
+    let running =
+        |operation: &control_plane_api::Operation| operation.counts.by_state.contains_key(&NodeRunState::Running);
+    world.until(id, "it runs", running).await;
+    let attempt = world.node_runs(id).await.remove(0).attempts.remove(0);
+    assert_eq!(
+        (attempt.state.as_str(), attempt.runner.as_deref()),
+        ("running", Some("r1"))
+    );
+    assert!(attempt.started_at.is_some());
+    // A process that begins anew is told again, and the operation tells it nobody twice.
+    world.stop().await;
+    world.run(true).await;
+    world.execution.let_go("check");
+    world.until_state(id, OperationState::Succeeded).await;
+    let events = world.events(id).await;
+    let starts: Vec<_> = events
+        .iter()
+        .filter(|event| event.event_type == "attempt_started")
+        .collect();
+    assert_eq!(starts.len(), 1);
+    assert_eq!(starts[0].detail["runner"], "r1");
+    assert_eq!(starts[0].actor, "execution-plane");
+    world.invariants().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_dependency_is_waited_for_and_shown_and_fails_nothing() {
     let world = World::start().await;
     world.catalog.facts().down = true;
