@@ -89,6 +89,8 @@ pub enum Command {
     Artifact(Artifact),
     /// Give a runner no further work; what it has goes on.
     Drain(Drain),
+    /// Make a local copy of the catalog anew from a snapshot; it is read meanwhile.
+    Rebuild(Rebuild),
     /// Proof of what happened.
     #[command(subcommand)]
     Proof(ProofCommand),
@@ -271,6 +273,19 @@ pub struct Drain {
     /// End the draining: give it work again.
     #[arg(long)]
     pub end: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Rebuild {
+    /// As in 'platform get projections'.
+    #[arg(default_value = "catalog")]
+    pub projection: String,
+    /// Why, for the log.
+    #[arg(short = 'm', long, default_value = "")]
+    pub reason: String,
+    /// Return as soon as it is asked for.
+    #[arg(long)]
+    pub no_wait: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -20,8 +20,10 @@ mod pack;
 mod plan;
 mod progress;
 mod proof;
+mod rebuild;
 mod run;
 mod stalled;
+mod times;
 mod token;
 mod watch;
 mod withdraw;
@@ -74,6 +76,7 @@ async fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, CliError> {
         Command::Logs(what) => logs::run(what, &connect()?, printer).await,
         Command::Artifact(what) => artifact::run(what, &connect()?, printer).await,
         Command::Drain(what) => drain::run(what, &connect()?, printer).await,
+        Command::Rebuild(what) => rebuild::run(what, &connect()?, printer).await,
         Command::Proof(what) => proof::run(what, connect, printer).await,
         Command::Token(what) => token::run(what, cli.global.context.as_deref(), printer),
         Command::Secret(what) => roles::secret::run(what, printer),

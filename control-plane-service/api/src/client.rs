@@ -10,7 +10,7 @@ use crate::{
     AuditPage, ClaimPage, CreateOperation, DecisionRequest, FeedPage, FeedQuery, GateList, GateView,
     InterventionOutcome, InterventionRequest, ListEventsQuery, ListNodeRunsQuery, ListOperationsQuery, NodeRunPage,
     Operation, OperationEvent, OperationEventPage, OperationPage, PackPage, PackValidation, PackView, PageQuery,
-    PlanRequest, PlanView, ProjectionView, RuntimeView,
+    PlanRequest, PlanView, ProjectionView, RebuildRequest, RuntimeView,
 };
 
 /// The media type of a pack archive.
@@ -192,6 +192,17 @@ impl ControlPlane {
     /// How far the local copies of the catalog are.
     pub async fn projections(&self) -> Result<Vec<ProjectionView>, ClientError> {
         self.client.get("/v1/projections").json().await
+    }
+
+    /// Has a local copy made anew from a snapshot; answers at once.
+    pub async fn rebuild_projection(
+        &self,
+        name: &str,
+        request: &RebuildRequest,
+    ) -> Result<ProjectionView, ClientError> {
+        let path = format!("/v1/projections/{}/rebuild", client_kit::segment(name));
+        let key = uuid::Uuid::now_v7().to_string();
+        self.client.post(&path).body(request).idempotency_key(&key).json().await
     }
 
     /// Facts after a revision.

@@ -12,6 +12,15 @@ pub struct ParkedResource {
     pub since: DateTime<Utc>,
 }
 
+/// `POST /v1/projections/{name}/rebuild`: make a copy anew from a snapshot, while it is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RebuildRequest {
+    /// Why, for the log; at most 500 characters.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[schema(max_length = 500)]
+    pub reason: String,
+}
+
 /// How far the local copy of the catalog is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ProjectionView {
@@ -27,5 +36,11 @@ pub struct ProjectionView {
     pub resources: u64,
     /// Jumps over versions that were never seen.
     pub gaps: u64,
+    /// When it was last made anew from a snapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilt_at: Option<DateTime<Utc>>,
+    /// It is to be made anew from a snapshot, or is being so.
+    #[serde(default)]
+    pub rebuilding: bool,
     pub parked: Vec<ParkedResource>,
 }

@@ -106,6 +106,7 @@ pub fn rules() -> Vec<Rule> {
         Rule::new("POST", "/v1/plans", READERS).idempotency_key(),
         Rule::new("GET", "/v1/plans/{id}", READERS),
         Rule::new("GET", "/v1/projections", READERS),
+        Rule::new("POST", "/v1/projections/{name}/rebuild", MAKERS).idempotency_key(),
     ]
 }
 

@@ -50,9 +50,12 @@ pub struct Changes {
 /// Follows until `shutdown`. What does not answer is asked again, ever more patiently.
 pub async fn run(projection: Arc<Projection>, organization: OrganizationId, shutdown: CancellationToken) {
     let mut failures = 0_u32;
+    let mut wanted = projection.wanted.subscribe();
     loop {
         let round = tokio::select! {
             () = shutdown.cancelled() => return,
+            // What the round has not committed it has not done. The sender lives in `projection`.
+            Ok(()) = wanted.changed() => continue,
             round = round(&projection, organization, WAIT) => round,
         };
         let pause = match round {

@@ -11,6 +11,7 @@
 //!   it was. It removes what the snapshot lacks. Nothing is set off by a fact: what was applied twice was
 //!   applied once.
 
+mod ask;
 mod follower;
 mod list;
 pub mod read;
@@ -50,6 +51,8 @@ pub struct Projection {
     asked: Notify,
     /// Counts what was applied, by anyone here.
     applied: watch::Sender<u64>,
+    /// Counts rebuilds that were asked for here: who waits for news does not wait on.
+    wanted: watch::Sender<u64>,
 }
 
 impl Projection {
@@ -61,6 +64,7 @@ impl Projection {
             events,
             asked: Notify::new(),
             applied: watch::Sender::new(0),
+            wanted: watch::Sender::new(0),
         })
     }
 
@@ -88,6 +92,11 @@ impl Projection {
     /// The store or the source does not answer.
     pub async fn step(&self, organization: OrganizationId) -> Result<(), FollowError> {
         follower::round(self, organization, Duration::ZERO).await
+    }
+
+    /// Somebody asked for a rebuild, durably.
+    pub(crate) fn rebuild_wanted(&self) {
+        self.wanted.send_modify(|count| *count += 1);
     }
 
     fn tell_applied(&self) {
@@ -123,5 +132,7 @@ impl Projection {
 
 /// The routes of projections.
 pub fn routes() -> OpenApiRouter<PlanningApp> {
-    OpenApiRouter::new().routes(routes!(list::list_projections))
+    OpenApiRouter::new()
+        .routes(routes!(list::list_projections))
+        .routes(routes!(ask::rebuild_projection))
 }

@@ -18,6 +18,7 @@ pub struct Cursor {
     pub applied_at: Option<DateTime<Utc>>,
     pub generation: i32,
     pub rebuild_asked: bool,
+    pub rebuilt_at: Option<DateTime<Utc>>,
     pub gaps: i64,
 }
 
@@ -61,15 +62,21 @@ pub async fn organizations(database: &Database) -> Result<Vec<OrganizationId>, D
 /// Asks for a rebuild.
 pub async fn ask_rebuild(database: &Database, organization: OrganizationId) -> Result<(), DatabaseError> {
     let mut tx = database.begin(organization).await?;
+    want_rebuild(&mut tx, organization).await?;
+    points::hit("control_plane.rebuild_asked.before_commit");
+    tx.commit().await?;
+    points::hit("control_plane.rebuild_asked.after_commit");
+    Ok(())
+}
+
+/// Asks for a rebuild in the caller's transaction.
+pub async fn want_rebuild(connection: &mut PgConnection, organization: OrganizationId) -> Result<(), sqlx::Error> {
     sqlx::query!(
         "UPDATE projection_cursors SET rebuild_asked = true WHERE organization_id = $1",
         organization.as_uuid()
     )
-    .execute(&mut *tx)
+    .execute(connection)
     .await?;
-    points::hit("control_plane.rebuild_asked.before_commit");
-    tx.commit().await?;
-    points::hit("control_plane.rebuild_asked.after_commit");
     Ok(())
 }
 
@@ -80,7 +87,7 @@ pub async fn cursor(
 ) -> Result<Option<Cursor>, sqlx::Error> {
     sqlx::query_as!(
         Cursor,
-        "SELECT revision, head, applied_at, generation, rebuild_asked, gaps FROM projection_cursors
+        "SELECT revision, head, applied_at, generation, rebuild_asked, rebuilt_at, gaps FROM projection_cursors
          WHERE organization_id = $1",
         organization.as_uuid()
     )
