@@ -1,6 +1,6 @@
 //! Interventions: an operator changes the course of an operation.
 
-use control_plane_api::{Intervention, InterventionRequest, Resolution};
+use control_plane_api::{Intervention, InterventionRequest, NodeRunState, Resolution};
 use kernel::id::OperationId;
 
 pub use super::find::operation_id;
@@ -24,12 +24,33 @@ async fn apply(
         reason: reason.cloned().unwrap_or_default(),
         expected_version: None,
     };
-    let outcome = platform.control.intervene(id, &request).await?;
+    let outcome = match platform.control.intervene(id, &request).await {
+        Ok(outcome) => outcome,
+        Err(error) => return Err(with_command(error.into(), id, platform).await),
+    };
     printer.say(format!(
         "operation {id} is {}",
         outcome.operation.summary.state.as_str()
     ));
     Ok(id)
+}
+
+/// A refusal with the very command that settles what is in the way, where an outcome is not known.
+async fn with_command(error: CliError, id: OperationId, platform: &Platform) -> CliError {
+    let settles = matches!(error.exit, Exit::Conflict | Exit::Refused);
+    let runs = match settles {
+        true => watch::node_runs(id, platform).await.unwrap_or_default(),
+        false => Vec::new(),
+    };
+    let unresolved = runs.iter().find(|run| run.state == NodeRunState::Unresolved);
+    match unresolved {
+        Some(run) => error.hint(format!(
+            "the outcome of {node} is not known: find out, then 'platform resolve {id} {node} --outcome failed -m WHY' \
+             (or --outcome succeeded with --evidence)",
+            node = run.node_id
+        )),
+        None => error,
+    }
 }
 
 async fn and_tell(id: OperationId, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {

@@ -12,6 +12,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::progress::Progress;
 use super::stalled::stalled;
+use super::times::{self, Times};
 use crate::args::Watch;
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -244,9 +245,12 @@ pub async fn node_runs(id: OperationId, platform: &Platform) -> Result<Vec<NodeR
 }
 
 fn node_line(run: &NodeRun) -> String {
-    let took = match (run.started_at, run.ended_at) {
-        (Some(start), Some(end)) => format!("  {}", duration(end - start)),
-        _ => String::new(),
+    let now = Utc::now();
+    let times = Times::of(run, now).filter(|_| run.ended_at.is_some());
+    let took = match (times, times::runner(run)) {
+        (Some(times), _) => format!("  {}", times.text()),
+        (None, Some(runner)) => format!("  on {runner}"),
+        (None, None) => String::new(),
     };
     let message = run
         .message
@@ -270,13 +274,14 @@ pub fn waiting_line(waiting: &WaitingFor) -> String {
             resource_id,
             holder,
             since,
-            why,
+            holds,
             ..
         } => {
-            format!(
-                "◷ waits for {resource_id}: held by operation {holder} for {} ({why})",
-                age(*since, now)
-            )
+            let age = age(*since, now);
+            match holds {
+                true => format!("◷ waits for {resource_id}: held by operation {holder} for {age}"),
+                false => format!("◷ waits for {resource_id}: operation {holder} is ahead in the queue, for {age}"),
+            }
         }
         WaitingFor::Gate {
             node_id, role, since, ..

@@ -142,8 +142,13 @@ pub enum WaitingFor {
         resource_id: ResourceId,
         uid: ResourceUid,
         mode: ClaimMode,
+        /// The operation in the way: it holds the resource, or is ahead in the queue for it.
         holder: OperationId,
+        /// Since when it holds, or waits.
         since: DateTime<Utc>,
+        /// It holds the resource; else it is ahead in the queue.
+        #[serde(default = "crate::operation::holds")]
+        holds: bool,
         why: String,
     },
     /// A decision at a gate.
@@ -169,6 +174,11 @@ pub enum WaitingFor {
     },
     /// A point in time (the next attempt of a node).
     Time { node_id: String, until: DateTime<Utc> },
+}
+
+/// What an answer without the word means.
+const fn holds() -> bool {
+    true
 }
 
 /// How many node runs are in which state.

@@ -8,7 +8,7 @@ use control_plane_api::{
     WaitingFor,
 };
 use control_plane_operation::row::{ClaimsState, GateRow, NodeRunRow, NodeWait, Progress, RunFailure, RunRow};
-use control_plane_operation::{OperationStatus, RunEnd};
+use control_plane_operation::{Blocker, OperationStatus, RunEnd};
 use database::OrgTransaction;
 use kernel::Sha256Digest;
 use kernel::id::{OperationId, PlanId};
@@ -16,8 +16,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Json;
 
 use crate::store::StoreError;
-use crate::store::run;
 use crate::store::statement::{bodies, body, column, query};
+use crate::store::{claim, run};
 
 /// The operation's own row as read for people.
 struct Head {
@@ -44,7 +44,8 @@ pub async fn find(tx: &OrgTransaction, id: OperationId) -> Result<Option<Operati
     )?;
     let Some(head) = head else { return Ok(None) };
     let plan = plan(tx, id, head.plan_revision, &head.summary.environment).await?;
-    let waiting_for = waiting_for(&head, gates, held, silent);
+    let blockers = blockers(tx, &head).await?;
+    let waiting_for = waiting_for(&head, &blockers, gates, held, silent);
     let message = message(&head);
     Ok(Some(Operation {
         handled: is_handled(&head),
@@ -187,13 +188,27 @@ async fn silent_dependencies(tx: &OrgTransaction, id: OperationId) -> Result<Vec
         .collect()
 }
 
-fn waiting_for(head: &Head, gates: Vec<GateRow>, nodes: Vec<NodeRunRow>, silent: Vec<WaitingFor>) -> Vec<WaitingFor> {
+/// Who stands in the way now: who was ahead in the queue may hold by now, which the operation was not told.
+async fn blockers(tx: &OrgTransaction, head: &Head) -> Result<Vec<Blocker>, StoreError> {
+    match &head.progress.claims {
+        ClaimsState::Wanted { request, .. } if !head.status.is_end() => claim::blockers(tx, *request).await,
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn waiting_for(
+    head: &Head,
+    blockers: &[Blocker],
+    gates: Vec<GateRow>,
+    nodes: Vec<NodeRunRow>,
+    silent: Vec<WaitingFor>,
+) -> Vec<WaitingFor> {
     if head.status.is_end() {
         // The finalizers of a finished run may still be on their way.
         return silent;
     }
     let mut waiting: Vec<WaitingFor> = Vec::new();
-    if let ClaimsState::Wanted { blockers, .. } = &head.progress.claims {
+    if let ClaimsState::Wanted { .. } = &head.progress.claims {
         waiting.extend(blockers.iter().map(|blocker| {
             WaitingFor::Claim {
                 resource_id: blocker.resource_id.clone(),
@@ -201,10 +216,11 @@ fn waiting_for(head: &Head, gates: Vec<GateRow>, nodes: Vec<NodeRunRow>, silent:
                 mode: blocker.mode,
                 holder: blocker.operation_id,
                 since: blocker.since,
+                holds: blocker.holds,
                 why: if blocker.holds {
                     "it holds the resource"
                 } else {
-                    "it is before this one in the queue"
+                    "it is ahead in the queue"
                 }
                 .to_owned(),
             }
@@ -255,7 +271,13 @@ fn message(head: &Head) -> Option<String> {
         Some(RunFailure::ClaimsRefused { blockers }) => {
             let held: Vec<String> = blockers
                 .iter()
-                .map(|blocker| format!("{} by operation {}", blocker.resource_id, blocker.operation_id))
+                .map(|blocker| match blocker.holds {
+                    true => format!("operation {} holds {}", blocker.operation_id, blocker.resource_id),
+                    false => format!(
+                        "operation {} is ahead in the queue for {}",
+                        blocker.operation_id, blocker.resource_id
+                    ),
+                })
                 .collect();
             Some(format!("claims were refused: {}", held.join(", ")))
         }

@@ -84,8 +84,39 @@ async fn who_does_not_want_to_queue_is_refused_with_the_holder() {
         .await
         .unwrap();
     assert_eq!(refused.summary.state, OperationState::Failed);
-    assert!(refused.message.unwrap().contains(&holder.to_string()));
+    let holds = format!("operation {holder} holds node/web-1");
+    assert!(refused.message.unwrap().contains(&holds));
     world.invariants().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_ahead_in_the_queue_is_not_called_a_holder_until_it_holds() {
+    let world = World::start().await;
+    let ways = |operation: &control_plane_api::Operation| -> Vec<(kernel::id::OperationId, bool)> {
+        let claims = operation.waiting_for.iter().filter_map(|waiting| match waiting {
+            WaitingFor::Claim { holder, holds, .. } => Some((*holder, *holds)),
+            _ => None,
+        });
+        claims.collect()
+    };
+    world.execution.facts().held.extend(["first".into(), "second".into()]);
+    let first = world.begin(plan(&[1]).job("first", &[])).await;
+    world
+        .until_so("it works", || world.execution.attempts_of("first") == 1)
+        .await;
+    let second = world.begin(plan(&[1]).job("second", &[])).await;
+    world.until_state(second, OperationState::Waiting).await;
+    let third = world.begin(plan(&[1]).job("third", &[])).await;
+    let waits = world.until_state(third, OperationState::Waiting).await;
+    assert_eq!(ways(&waits), [(first, true), (second, false)]);
+    world.execution.let_go("first");
+    world
+        .until_so("the next works", || world.execution.attempts_of("second") == 1)
+        .await;
+    let waits = world.operation(third).await;
+    assert_eq!(ways(&waits), [(second, true)]);
+    world.execution.let_go("second");
+    world.until_state(third, OperationState::Succeeded).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -9,8 +9,8 @@ use crate::contract::evidence_holds;
 use crate::index::NodeIx;
 use crate::row::{CancelProgress, CommandRow, NodeWait};
 use crate::{
-    Command, CommandAnswer, CommandKind, CommandOutcome, EffectKind, EventKind, NodeReason, NodeState, Refusal,
-    RefusalCode, Resolution,
+    Command, CommandAnswer, CommandKind, CommandOutcome, EffectKind, EventKind, NodeReason, NodeState, OperationStatus,
+    Refusal, RefusalCode, Resolution,
 };
 
 /// How long attempts have to end by themselves after a cancel before they are ended by force.
@@ -105,17 +105,45 @@ impl Decider<'_> {
     fn run_goes_on(&self) -> Result<(), Refused> {
         if self.state.operation.status.is_end() {
             let detail = format!("the operation is {}", self.state.operation.status);
-            return refuse(RefusalCode::OperationOver, detail, "a failed operation can be retried");
+            let remedy = match self.state.operation.status {
+                OperationStatus::Failed => "retry it: that opens its next run",
+                _ => "start a new operation",
+            };
+            return refuse(RefusalCode::OperationOver, detail, remedy);
         }
         if self.cancelling() {
             let detail = "the operation is being cancelled";
-            return refuse(RefusalCode::AlreadyCancelling, detail, "wait for its end");
+            return refuse(
+                RefusalCode::AlreadyCancelling,
+                detail,
+                self.until_end("wait for its end"),
+            );
         }
         if self.state.winding_down() {
             let detail = "the run has failed and only waits for what still runs";
-            return refuse(RefusalCode::RunEnding, detail, "wait for its end, then retry");
+            return refuse(
+                RefusalCode::RunEnding,
+                detail,
+                self.until_end("wait for its end, then retry"),
+            );
         }
         Ok(())
+    }
+
+    /// What helps while a run only comes to its end: time, unless an outcome is not known.
+    pub(super) fn until_end(&self, otherwise: &str) -> String {
+        match self.unresolved_nodes() {
+            None => otherwise.to_owned(),
+            Some(nodes) => format!("resolve {nodes} first: say what really became of it"),
+        }
+    }
+
+    /// The nodes whose outcome is not known, as text.
+    pub(super) fn unresolved_nodes(&self) -> Option<String> {
+        let cells = self.state.cells.iter();
+        let unresolved = cells.filter(|cell| cell.row.state == NodeState::Unresolved);
+        let names: Vec<&str> = unresolved.map(|cell| cell.row.node.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
     }
 
     fn pause(&mut self, command: &Command) -> Result<(), Refused> {
@@ -138,7 +166,7 @@ impl Decider<'_> {
             return refuse(
                 RefusalCode::NotPaused,
                 "the operation is not paused",
-                "nothing is to be done",
+                self.until_end("nothing holds it back; see what it waits for"),
             );
         }
         self.accepted(command);
@@ -171,7 +199,11 @@ impl Decider<'_> {
             return refuse(RefusalCode::NodeState, format!("{node} cannot be skipped"), remedy);
         }
         if !fits {
-            let remedy = "skip what has not started, or is held; resolve what is unresolved";
+            let remedy = match state {
+                NodeState::Unresolved => format!("resolve {node}: say what really became of it"),
+                _ if state.is_live() => "let it end by itself, or cancel the operation".to_owned(),
+                _ => "what has ended stays as it is: skip what has not started, or is held".to_owned(),
+            };
             return refuse(RefusalCode::NodeState, format!("{node} is {state}"), remedy);
         }
         self.accepted(command);
@@ -239,11 +271,8 @@ impl Decider<'_> {
         }
         if self.state.counts.live == 0 {
             let detail = "nothing of the operation runs";
-            return refuse(
-                RefusalCode::NothingToForce,
-                detail,
-                "resolve the nodes whose outcome is not known",
-            );
+            let remedy = self.until_end("wait for its end");
+            return refuse(RefusalCode::NothingToForce, detail, remedy);
         }
         self.accepted(command);
         self.cancel_attempts(true);
@@ -265,7 +294,11 @@ impl Decider<'_> {
         let row = &self.state.cells[ix].row;
         let held = matches!(row.wait, Some(NodeWait::Intervention { .. }));
         if row.state != NodeState::Unresolved && !held {
-            let remedy = "only what is unresolved or held can be resolved";
+            let remedy = match (self.unresolved_nodes(), row.state.is_live()) {
+                (Some(nodes), _) => format!("only what is unresolved or held is resolved: {nodes}"),
+                (None, true) => "wait for its end, or cancel the operation".to_owned(),
+                (None, false) => "only what is unresolved or held is resolved; nothing is unresolved".to_owned(),
+            };
             return refuse(RefusalCode::NodeState, format!("{node} is {}", row.state), remedy);
         }
         let Some(reason) = command.reason.clone().filter(|reason| !reason.trim().is_empty()) else {

@@ -71,7 +71,7 @@ impl Decider<'_> {
         let progress = &self.state.operation.progress;
         match (end, &progress.failure, &progress.stopped_by) {
             (RunEnd::Failed, Some(RunFailure::ClaimsRefused { .. }), _) => {
-                Some("another operation holds what this one needs".to_owned())
+                Some("another operation holds, or is ahead in the queue for, what this one needs".to_owned())
             }
             (RunEnd::Failed, Some(RunFailure::BindingsMoved { moved }), _) => {
                 let names: Vec<String> = moved.iter().map(|moved| moved.resource_id.to_string()).collect();

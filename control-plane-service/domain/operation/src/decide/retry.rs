@@ -43,7 +43,7 @@ impl Decider<'_> {
             );
         }
         if self.state.winding_down() {
-            let remedy = "wait for the run's end, then retry";
+            let remedy = self.until_end("wait for the run's end, then retry");
             return refuse(RefusalCode::RunEnding, "the run is ending", remedy);
         }
         let held = self.selected_held(selection)?;
@@ -73,7 +73,9 @@ impl Decider<'_> {
                         return refuse(
                             RefusalCode::RunNotEnded,
                             format!("{name} is {}, not held", self.state.cells[ix].row.state),
-                            "in a run that goes on only held nodes are retried; the others after its end",
+                            self.until_end(
+                                "in a run that goes on only held nodes are retried; the others after its end",
+                            ),
                         );
                     }
                     nodes.extend(held);
@@ -84,8 +86,12 @@ impl Decider<'_> {
             }
         };
         if nodes.is_empty() {
-            let remedy = "wait for the run's end";
-            return refuse(RefusalCode::NothingToRetry, "no node is held", remedy);
+            let remedy = self.until_end("wait for the run's end, then retry what failed");
+            let detail = match self.unresolved_nodes() {
+                None => "no node is held".to_owned(),
+                Some(nodes) => format!("the outcome of {nodes} is not known"),
+            };
+            return refuse(RefusalCode::NothingToRetry, detail, remedy);
         }
         Ok(nodes)
     }
