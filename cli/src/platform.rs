@@ -6,7 +6,7 @@ use client_kit::{Client, ClientError, Problem};
 use identity::{BearerToken, RotatingToken, TokenSource};
 
 use crate::context::Session;
-use crate::error::{CliError, Fault};
+use crate::error::{CliError, Fault, chain};
 use crate::exit::Exit;
 
 const TOKEN_HINT: &str = "make a token with 'platform token mint' and set PLATFORM_TOKEN to it, or name its file in the context (token_file)";
@@ -91,17 +91,6 @@ pub fn of_problem(problem: &Problem) -> CliError {
 
 fn innermost(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), innermost)
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

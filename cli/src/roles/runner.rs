@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{telemetry, up};
 use crate::args::Runner;
 use crate::config::{RoleFile, RunnerSection, role_of};
-use crate::error::CliError;
+use crate::error::{CliError, chain};
 use crate::exit::Exit;
 use crate::printer::Printer;
 
@@ -88,14 +88,4 @@ async fn grade_of(grade: Grade, section: &RunnerSection) -> Result<Arc<dyn Isola
             Arc::new(Bubblewrap::probe(config).await.map_err(unavailable)?)
         }
     })
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(&format!(": {cause}"));
-        next = cause.source();
-    }
-    text
 }
