@@ -2,6 +2,7 @@
 
 mod catalog;
 mod claiming;
+mod claims_agree;
 mod commands;
 mod contract;
 mod crashing;
@@ -11,4 +12,5 @@ mod planning;
 mod plans;
 mod schema;
 mod slice;
+mod tenancy;
 mod world;
