@@ -1,5 +1,7 @@
 //! The feed as a source, against a catalog that says what a test wants it to say.
 
+mod conformance;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 

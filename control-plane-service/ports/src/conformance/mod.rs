@@ -1,5 +1,6 @@
 //! Suites that every adapter of a port must pass.
 
+pub mod events;
 pub mod runtime;
 mod script;
 
