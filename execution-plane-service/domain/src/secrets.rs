@@ -26,6 +26,27 @@ impl Default for SecretRules {
 }
 
 impl SecretRules {
+    /// The rules as configuration lists them, each an organization or all others, and a prefix. Without
+    /// any rule everything may be named; with one, what no rule allows may not.
+    #[must_use]
+    pub fn of(rules: impl IntoIterator<Item = (Option<OrganizationId>, String)>) -> Self {
+        let mut rules = rules.into_iter().peekable();
+        if rules.peek().is_none() {
+            return Self::default();
+        }
+        let mut read = Self {
+            others: Vec::new(),
+            organizations: BTreeMap::new(),
+        };
+        for (organization, prefix) in rules {
+            match organization {
+                Some(named) => read.organizations.entry(named).or_default().push(prefix),
+                None => read.others.push(prefix),
+            }
+        }
+        read
+    }
+
     /// Whether jobs of `organization` may name `reference`.
     #[must_use]
     pub fn allow(&self, organization: OrganizationId, reference: &SecretRef) -> bool {

@@ -176,21 +176,8 @@ async fn resolve(
 }
 
 fn allowed(reference: &SecretRef, organization: Option<OrganizationId>, rules: &[SecretRule]) -> bool {
-    if rules.is_empty() {
-        return SecretRules::default().allow(organization.unwrap_or(NOBODY), reference);
-    }
-    let mut read = SecretRules {
-        others: Vec::new(),
-        organizations: BTreeMap::new(),
-    };
-    for rule in rules {
-        let prefixes = match rule.organization {
-            Some(named) => read.organizations.entry(named).or_default(),
-            None => &mut read.others,
-        };
-        prefixes.push(rule.prefix.clone());
-    }
-    read.allow(organization.unwrap_or(NOBODY), reference)
+    let listed = rules.iter().map(|rule| (rule.organization, rule.prefix.clone()));
+    SecretRules::of(listed).allow(organization.unwrap_or(NOBODY), reference)
 }
 
 fn default_name(reference: &SecretRef) -> String {

@@ -127,21 +127,17 @@ impl StateDirectory {
             .flatten()
         {
             let home = Home(entry.path());
-            match read_json::<SavedLease>(&home.0.join(LEASE)) {
-                Some(saved) => {
-                    let begun = home.0.join(BEGUN).exists();
-                    let report = read_json(&home.0.join(REPORT));
-                    found.push(LeftBehind {
-                        home,
-                        saved,
-                        begun,
-                        report,
-                    });
-                }
+            match home.clone().read() {
+                Some(left) => found.push(left),
                 None => home.forget(),
             }
         }
         Ok(found)
+    }
+
+    /// What is kept of an attempt that this runner has begun already.
+    pub(crate) fn begun_before(&self, attempt: AttemptId) -> Option<LeftBehind> {
+        self.home(attempt).read().filter(|left| left.begun)
     }
 }
 
@@ -150,6 +146,15 @@ impl StateDirectory {
 pub(crate) struct Home(PathBuf);
 
 impl Home {
+    fn read(self) -> Option<LeftBehind> {
+        Some(LeftBehind {
+            saved: read_json(&self.0.join(LEASE))?,
+            begun: self.0.join(BEGUN).exists(),
+            report: read_json(&self.0.join(REPORT)),
+            home: self,
+        })
+    }
+
     /// Records the lease; from here on the attempt survives a restart.
     pub(crate) fn record_lease(&self, saved: &SavedLease) -> io::Result<()> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;

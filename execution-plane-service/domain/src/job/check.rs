@@ -9,7 +9,7 @@
 //! Further fields by `type`:
 //! - `command_check`: `target?`, `argv | command`, `expect {exit_code, stdout_contains, stdout_matches}`
 //! - `api_check`: `url`, `method?`, `headers?`, `body?`, `timeout_seconds?`,
-//!   `expect {status, body_contains, body_matches, json_path: [{path, equals}]}`, `tls {min_days_valid, server_name}`
+//!   `expect {status, body_contains, body_matches, json_path: [{path, equals}]}`, `tls {min_days_valid, server_name, ca_pem}`
 //! - `log_check`: `target?`, `path`, `matches`, `absent?`, `tail_bytes?`
 //! - `value_check`: `value`, `equals`: compared by the runner itself, without a child process
 

@@ -69,7 +69,10 @@ pub struct JsonExpectation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsExpectation {
     pub min_days_valid: u32,
+    /// Whose certificate is expected, when not the URL's host.
     pub server_name: Option<String>,
+    /// Authorities in PEM, which alone may vouch for the server; those of the runner's machine when absent.
+    pub ca_pem: Option<String>,
 }
 
 /// A file that must (or must not) have a line.
@@ -257,6 +260,9 @@ pub(super) fn api(fields: &mut Fields<'_>) -> Option<ApiCheck> {
     let timeout = fields.number("timeout_seconds", 1..=600).unwrap_or(10);
     let expect = api_expectation(fields);
     let tls = tls(fields);
+    if tls.is_some() && url.as_deref().is_some_and(|url| url.starts_with("http://")) {
+        fields.fault("tls", FaultCode::Exclusive, "tls goes with an https:// URL");
+    }
     Some(ApiCheck {
         url: url?,
         method: method.unwrap_or_else(|| "GET".into()),
@@ -347,10 +353,15 @@ fn tls(fields: &mut Fields<'_>) -> Option<TlsExpectation> {
     let mut tls = Fields::new(fields.object("tls")?, pointer);
     let days = tls.number("min_days_valid", 0..=36_500).unwrap_or(0);
     let server_name = tls.text("server_name").map(str::to_owned);
+    let ca_pem = tls.parsed("ca_pem", |text| match text.contains("-----BEGIN CERTIFICATE-----") {
+        true => Ok(text.to_owned()),
+        false => Err("certificates in PEM are expected"),
+    });
     fields.absorb(tls.finish());
     Some(TlsExpectation {
         min_days_valid: u32::try_from(days).unwrap_or(0),
         server_name,
+        ca_pem,
     })
 }
 

@@ -114,14 +114,24 @@ impl<'a> Fields<'a> {
 
     /// A list of strings, each not empty.
     pub fn texts(&mut self, field: &'static str, most: usize) -> Vec<String> {
+        let expected = "a string that is not empty is expected";
+        self.strings(field, most, expected, |text| !text.is_empty())
+    }
+
+    /// A list of words for a program. An empty one is a word too; a NUL ends a word, so none has it.
+    pub fn words(&mut self, field: &'static str, most: usize) -> Vec<String> {
+        let expected = "a string without NUL is expected";
+        self.strings(field, most, expected, |text| !text.contains('\0'))
+    }
+
+    fn strings(&mut self, field: &'static str, most: usize, expected: &str, fits: fn(&str) -> bool) -> Vec<String> {
         let mut texts = Vec::new();
         for (index, value) in self.list(field, most).iter().enumerate() {
-            match value.as_str().filter(|text| !text.is_empty()) {
+            match value.as_str().filter(|text| fits(text)) {
                 Some(text) => texts.push(text.to_owned()),
                 None => {
                     let pointer = below(&self.at(field), &index.to_string());
-                    let detail = "a string that is not empty is expected";
-                    self.faults.push(Fault::new(pointer, FaultCode::WrongType, detail));
+                    self.faults.push(Fault::new(pointer, FaultCode::WrongType, expected));
                 }
             }
         }

@@ -86,7 +86,7 @@ fn read_work(fields: &mut Fields<'_>) -> Option<SshWork> {
     let commands = read_commands(fields);
     let script = fields.text("script").map(str::to_owned);
     let path = fields.parsed("script_file", ContentPath::parse);
-    let arguments = fields.texts("arguments", 256);
+    let arguments = fields.words("arguments", 256);
     let given = [
         fields.raw("commands").is_some(),
         fields.raw("script").is_some(),

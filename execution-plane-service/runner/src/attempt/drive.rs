@@ -16,6 +16,7 @@ use super::active::Active;
 use super::deliver::{self, Delivered};
 use super::outcome::{self, Outcome};
 use super::prepare::{self, Refusal};
+use super::recover;
 use super::report::Report;
 use super::uploads;
 use crate::jobs::checks::{self, Finding};
@@ -31,6 +32,10 @@ const QUICK: Duration = Duration::from_millis(50);
 
 /// Runs the attempt and delivers its report; then it is out of hand.
 pub(crate) async fn drive(runner: Arc<Runner>, active: Arc<Active>, lease: Lease, received_at: DateTime<Utc>) {
+    // Its end was told in vain, and the lease given out again: the end is told again, nothing is run again.
+    if let Some(left) = runner.state.begun_before(active.id) {
+        return recover::recover(runner, active, left).await;
+    }
     let home = runner.state.home(active.id);
     let saved = SavedLease { lease, received_at };
     let output = home.record_lease(&saved).and_then(|()| {
@@ -202,6 +207,7 @@ fn compose(
     let mut report = Report {
         result: result(saved, begun, end, masks),
         uploads: Vec::new(),
+        isolation_used: Some(grade(context)),
     };
     report.result.reason = outcome.reason;
     if let Some(broken) = broken {
@@ -278,6 +284,7 @@ pub(crate) fn refused(saved: &SavedLease, refusal: &Refusal) -> Report {
     Report {
         result,
         uploads: Vec::new(),
+        isolation_used: None,
     }
 }
 
@@ -290,6 +297,7 @@ pub(crate) fn not_begun(saved: &SavedLease, cause: StopCause) -> Report {
     Report {
         result,
         uploads: Vec::new(),
+        isolation_used: None,
     }
 }
 
@@ -301,6 +309,7 @@ pub(crate) fn interrupted(saved: &SavedLease, begun_at: DateTime<Utc>, remote: &
     let mut report = Report {
         result: result(saved, Some(begun_at), end, &MaskSet::of([])),
         uploads: Vec::new(),
+        isolation_used: Some(saved.lease.job.runner.isolation),
     };
     report.blame_runner();
     report

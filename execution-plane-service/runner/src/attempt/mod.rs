@@ -3,6 +3,7 @@
 pub(crate) mod active;
 pub(crate) mod deliver;
 pub(crate) mod drive;
+mod finish;
 pub(crate) mod outcome;
 pub(crate) mod prepare;
 pub(crate) mod recover;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use contracts::{ExecutionResult, ExecutionStatus, ExitCategory, ExitReason, Sensitivity};
+use contracts::{ExecutionResult, ExecutionStatus, ExitCategory, ExitReason, Isolation, Sensitivity};
 use kernel::Sha256Digest;
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Report {
     pub(crate) result: ExecutionResult,
     pub(crate) uploads: Vec<Upload>,
+    /// Of the job, when it began.
+    #[serde(default)]
+    pub(crate) isolation_used: Option<Isolation>,
 }
 
 /// Bytes of an artifact or of a check's source.

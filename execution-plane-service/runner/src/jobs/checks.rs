@@ -10,6 +10,7 @@ use futures::StreamExt;
 use kernel::{DottedName, ResourceId};
 use tokio::time::Instant;
 
+use super::api_probe;
 use super::context::JobContext;
 use super::probes::{self, Sight};
 use crate::ssh::Access;
@@ -91,7 +92,7 @@ async fn repeated(
 async fn look(context: &JobContext, access: &Access, check: &Check, place: Option<&ResourceId>) -> Sight {
     match &check.kind {
         CheckKind::Value(value) => probes::value(value),
-        CheckKind::Api(api) => probes::api(context, api).await,
+        CheckKind::Api(api) => api_probe::api(context, api).await,
         CheckKind::Command(command) => probes::command(context, access, command, place).await,
         CheckKind::Log(log) => probes::log(context, access, log, place).await,
     }

@@ -12,6 +12,7 @@ use execution_plane_ports::Isolation;
 use kernel::ResourceId;
 use tokio::sync::watch;
 
+use super::https::MachineRoots;
 use crate::config::Config;
 use crate::output::OutputSink;
 use crate::secrets::Secrets;
@@ -28,6 +29,7 @@ pub(crate) struct Tools {
     pub(crate) runtime: PathBuf,
     pub(crate) artifact_limit: usize,
     pub(crate) http: reqwest::Client,
+    pub(crate) machine_roots: MachineRoots,
 }
 
 impl Tools {
@@ -48,6 +50,7 @@ impl Tools {
                 .unwrap_or(usize::MAX)
                 .saturating_add(1),
             http,
+            machine_roots: MachineRoots::default(),
         })
     }
 }

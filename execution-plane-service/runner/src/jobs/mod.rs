@@ -5,9 +5,11 @@
 //! [`of`], and its name among the job types that the runner offers.
 
 pub(crate) mod ansible;
+mod api_probe;
 pub(crate) mod checks;
 pub(crate) mod context;
 pub(crate) mod execute;
+pub(crate) mod https;
 mod probes;
 pub(crate) mod ssh;
 mod ssh_artifacts;

@@ -7,11 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use contracts::EvidenceResult;
-use execution_plane_domain::job::{ApiCheck, CheckTarget, Command, CommandCheck, LogCheck, ValueCheck};
+use execution_plane_domain::job::{CheckTarget, Command, CommandCheck, LogCheck, ValueCheck};
 use execution_plane_ports::Mount;
-use futures::StreamExt;
 use kernel::ResourceId;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::context::JobContext;
 use super::execute::{Execution, Shown};
@@ -20,7 +18,7 @@ use crate::ssh::log::RemoteEnd;
 use crate::ssh::{Access, quote, wrapper};
 
 /// Bytes of each stream or body that are looked at and kept as the source.
-const KEPT: usize = 1 << 20;
+pub(super) const KEPT: usize = 1 << 20;
 /// Longest time for one command.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -34,7 +32,7 @@ pub(super) struct Sight {
 }
 
 impl Sight {
-    fn judged(verdict: Result<(), String>, source: Vec<u8>) -> Self {
+    pub(super) fn judged(verdict: Result<(), String>, source: Vec<u8>) -> Self {
         match verdict {
             Ok(()) => Self {
                 result: EvidenceResult::Passed,
@@ -221,93 +219,6 @@ fn local_tail(context: &JobContext, check: &LogCheck) -> Result<Vec<u8>, String>
         Ok(tail)
     };
     read().map_err(|error| error.to_string())
-}
-
-/// Sends an HTTP request from the runner.
-pub(super) async fn api(context: &JobContext, check: &ApiCheck) -> Sight {
-    let asked = format!("{} {}", check.method, check.url);
-    if check.url.starts_with("https://") || check.tls.is_some() {
-        return Sight::inconclusive("this build of the runner speaks no TLS", &asked);
-    }
-    let answer = match request(context, check).await {
-        Ok(answer) => answer,
-        Err(error) if error.is_connect() && refused(&error) => {
-            let source = format!("{asked}\nconnection refused\n").into_bytes();
-            return Sight::judged(Err("connection refused".to_owned()), source);
-        }
-        Err(error) => return Sight::inconclusive(chain(&error), &asked),
-    };
-    let (status, headers) = (answer.status(), answer.headers().clone());
-    let body = match kept_body(answer).await {
-        Ok(body) => body,
-        Err(error) => return Sight::inconclusive(format!("the answer broke off: {}", chain(&error)), &asked),
-    };
-    let mut source = format!("{asked}\n{status}\n").into_bytes();
-    for (name, value) in &headers {
-        source.extend_from_slice(name.as_str().as_bytes());
-        source.extend_from_slice(b": ");
-        source.extend_from_slice(value.as_bytes());
-        source.push(b'\n');
-    }
-    source.push(b'\n');
-    source.extend_from_slice(&body);
-    Sight::judged(check.expect.judge(status.as_u16(), &body), source)
-}
-
-async fn request(context: &JobContext, check: &ApiCheck) -> Result<reqwest::Response, reqwest::Error> {
-    let method = reqwest::Method::from_bytes(check.method.as_bytes()).unwrap_or(reqwest::Method::GET);
-    let mut headers = HeaderMap::new();
-    for (name, value) in &check.headers {
-        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
-            headers.insert(name, value);
-        }
-    }
-    let timeout = Duration::from_secs(check.timeout_seconds.into());
-    let mut request = context
-        .tools
-        .http
-        .request(method, &check.url)
-        .headers(headers)
-        .timeout(timeout);
-    if let Some(body) = &check.body {
-        request = request.body(body.clone());
-    }
-    request.send().await
-}
-
-async fn kept_body(answer: reqwest::Response) -> Result<Vec<u8>, reqwest::Error> {
-    let mut body = Vec::new();
-    let mut pieces = answer.bytes_stream();
-    while let Some(piece) = pieces.next().await {
-        body.extend_from_slice(&piece?);
-        if body.len() >= KEPT {
-            body.truncate(KEPT);
-            break;
-        }
-    }
-    Ok(body)
-}
-
-fn refused(error: &reqwest::Error) -> bool {
-    let mut source: Option<&dyn std::error::Error> = Some(error);
-    while let Some(cause) = source {
-        let io = cause.downcast_ref::<std::io::Error>();
-        if io.is_some_and(|io| io.kind() == std::io::ErrorKind::ConnectionRefused) {
-            return true;
-        }
-        source = cause.source();
-    }
-    false
-}
-
-fn chain(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }
 
 /// The targets at which a check looks: none means the runner itself.

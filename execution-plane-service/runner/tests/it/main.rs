@@ -6,6 +6,7 @@ mod ansible;
 mod cancelling;
 mod failpoints;
 mod harness;
+mod https;
 mod kill;
 mod plane;
 mod protocol;

@@ -53,6 +53,15 @@ impl Record {
     }
 }
 
+/// Ends that the service refuses, whatever is tried.
+#[derive(Clone, Copy, Default)]
+pub enum RefusedEnds {
+    #[default]
+    None,
+    WithEvidence,
+    All,
+}
+
 #[derive(Default)]
 pub struct PlaneState {
     pub attempts: BTreeMap<AttemptId, Record>,
@@ -70,6 +79,10 @@ pub struct PlaneState {
     /// While set, finishes are answered with 503 and counted, and nothing of them is stored.
     pub refuse_finishes: bool,
     pub refused_finishes: u32,
+    /// While set, a finish is answered with 413 when its result has evidence, or any at all.
+    pub refused_ends: RefusedEnds,
+    /// So many tellings of a start are answered with 503.
+    pub lost_starts: u32,
 }
 
 #[derive(Clone)]
@@ -378,7 +391,16 @@ async fn started(
     Path(id): Path<AttemptId>,
     Json(request): Json<StartedRequest>,
 ) -> Answer<StartedResponse> {
+    let lost = {
+        let mut state = plane.state();
+        let lost = state.lost_starts > 0;
+        state.lost_starts = state.lost_starts.saturating_sub(1);
+        lost
+    };
     plane.record(&headers, id, request.epoch, |record| {
+        if lost {
+            return Err(problem(503, "unavailable", json!({})));
+        }
         record.started = true;
         Ok(Json(StartedResponse {
             state: AttemptState::Running,
@@ -458,6 +480,15 @@ async fn finish(
     Path(id): Path<AttemptId>,
     Json(request): Json<FinishRequest>,
 ) -> Answer<FinishResponse> {
+    let refused = match plane.state().refused_ends {
+        RefusedEnds::None => false,
+        RefusedEnds::WithEvidence => !request.result.evidence.is_empty(),
+        RefusedEnds::All => true,
+    };
+    if refused {
+        plane.change(|state| state.refused_finishes += 1);
+        return Err(problem(413, "too_large", json!({})));
+    }
     if plane.state().refuse_finishes {
         plane.change(|state| state.refused_finishes += 1);
         return Err(problem(503, "unavailable", json!({})));

@@ -1,9 +1,10 @@
 //! The protocol under faults: answers that are lost, a service that is away, a lease that is not ours.
 
-use contracts::{ExecutionStatus, ExitReason, JobStarted};
+use contracts::{ExecutionStatus, ExitCategory, ExitReason, JobStarted};
 use serde_json::json;
 
 use crate::harness::{Job, Runner};
+use crate::plane::RefusedEnds;
 use crate::sshd::Sshd;
 
 fn talkative(lines: u32) -> Job {
@@ -151,4 +152,62 @@ async fn an_isolation_that_the_runner_cannot_give_is_refused() {
         "{}",
         result.exit_summary.message
     );
+}
+
+/// A job that leaves a line on its target each time that it runs, and has evidence.
+fn counted(sshd: &Sshd) -> (Job, std::path::PathBuf) {
+    let lines = sshd.place().join("runs");
+    let check =
+        json!({"name": "ran", "capability": "web.http", "type": "command_check", "target": "*", "command": "true"});
+    let parameters = json!({"commands": [format!("echo run >>{}", lines.display())], "checks": [check]});
+    let job = Job::new("ssh", parameters).on(vec![sshd.target("web-1")]);
+    (job.with("/output_contract/evidence", json!(["ran"])), lines)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_that_is_refused_for_what_it_says_is_told_as_a_bare_failure_and_the_job_not_run_again() {
+    let (runner, sshd) = (Runner::start().await, Sshd::start());
+    runner.put_key(&sshd.private_key);
+    runner.plane.change(|state| {
+        state.refused_ends = RefusedEnds::WithEvidence;
+        state.lost_starts = 1;
+    });
+    let (job, lines) = counted(&sshd);
+    let result = runner.plane.result(runner.submit(job)).await;
+    assert_eq!(
+        (result.status, result.exit_summary.category, result.job_started),
+        (ExecutionStatus::Failed, ExitCategory::Unknown, Some(JobStarted::Yes))
+    );
+    let told = &result.exit_summary.message;
+    assert!(told.contains("refused") && told.contains("succeeded"), "{told}");
+    // The next job proves that the runner has gone on.
+    runner.plane.result(runner.submit(talkative(1))).await;
+    assert_eq!(std::fs::read_to_string(lines).unwrap(), "run\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_no_end_of_which_is_taken_is_told_to_have_run_and_kept_and_not_run_again() {
+    let (mut runner, sshd) = (Runner::start().await, Sshd::start());
+    runner.put_key(&sshd.private_key);
+    runner.plane.change(|state| {
+        state.refused_ends = RefusedEnds::All;
+        state.lost_starts = 2;
+    });
+    let (job, lines) = counted(&sshd);
+    let id = runner.submit(job);
+    runner
+        .plane
+        .until("that it ran to be told", |state| {
+            state.attempts[&id].started && state.refused_finishes >= 2
+        })
+        .await;
+    runner.plane.change(|state| state.refused_ends = RefusedEnds::None);
+    runner.plane.result(runner.submit(talkative(1))).await;
+    runner.end().await;
+    assert_eq!(runner.kept(), 1, "its report is kept");
+    runner.shutdown = tokio_util::sync::CancellationToken::new();
+    runner.begin(|_| {}).await;
+    let result = runner.plane.result(id).await;
+    assert_eq!(result.status, ExecutionStatus::Succeeded, "the next start brings it");
+    assert_eq!(std::fs::read_to_string(lines).unwrap(), "run\n");
 }

@@ -84,7 +84,7 @@ async fn field_note_46_the_first_failing_command_fails_unless_said_otherwise() {
 #[tokio::test(flavor = "multi_thread")]
 async fn field_note_45_a_script_gets_its_arguments_byte_for_byte() {
     let (runner, sshd) = with_target().await;
-    let arguments = ["é \"x\"", "$(id) `id` ${HOME}", "it's\n{{ 7*7 }}"];
+    let arguments = ["", "é \"x\"", "", "$(id) `id` ${HOME}", "it's\n{{ 7*7 }}", ""];
     for (name, value) in [
         (
             "script",

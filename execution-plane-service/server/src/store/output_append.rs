@@ -147,7 +147,9 @@ fn fit(durable: Output, chunks: &[Chunk]) -> Result<&[Chunk], Refused> {
                 expected_offset: offset,
             });
         }
-        previous = Some((sequence + 1, offset + chunk.data.len() as u64));
+        // What a runner says may be any number; one that is too large fits nowhere, so it is refused.
+        let end = offset.saturating_add(chunk.data.len() as u64);
+        previous = Some((sequence.saturating_add(1), end));
     }
     let next = durable.last_sequence + 1;
     let known = chunks.iter().take_while(|chunk| chunk.sequence < next).count();
@@ -199,6 +201,8 @@ mod tests {
             expected_offset: 20,
         });
         assert_eq!(fit(durable, &[chunk(3, 19, 1)]), shifted);
+        let beyond = [chunk(u64::MAX, u64::MAX, 1), chunk(u64::MAX, u64::MAX, 1)];
+        assert_eq!(fit(durable, &beyond), Err(Refused::Gap { expected_sequence: 3 }));
     }
 
     proptest! {
