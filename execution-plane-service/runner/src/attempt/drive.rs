@@ -184,6 +184,7 @@ async fn work(
             outcome::by_itself(end, &findings, contract)
         }
     };
+    context.end_agent().await;
     compose(runner, saved, home, context, outcome, &findings)
 }
 

@@ -122,7 +122,9 @@ async fn sweep(runner: &Runner, saved: &SavedLease, output: &OutputSink) -> Remo
     if let Err(error) = context.start_agent().await {
         return doubt(error.to_string());
     }
-    jobs::of(parameters).sweep(&context).await
+    let remote = jobs::of(parameters).sweep(&context).await;
+    context.end_agent().await;
+    remote
 }
 
 /// Takes everything that was left in hand, before the first pull.

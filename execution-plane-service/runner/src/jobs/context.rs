@@ -155,6 +155,13 @@ impl JobContext {
         drop(self.agent.set(agent));
     }
 
+    /// Nothing of the attempt needs its agent any more.
+    pub(crate) async fn end_agent(&self) {
+        if let Some(agent) = self.agent.get() {
+            agent.end().await;
+        }
+    }
+
     pub(crate) fn agent_socket(&self) -> Option<&Path> {
         self.agent.get().map(|agent| agent.socket.as_path())
     }

@@ -1,11 +1,12 @@
 //! An ssh-agent for secrets that a JobSpec delivers `as: agent`: jobs may sign with the key and never
 //! see it.
 //!
-//! The agent runs in a sandbox of its own, gets the key on standard input, and ends with the attempt.
+//! The agent runs in a sandbox of its own, gets the key on standard input, and is gone before the end of
+//! the attempt is told.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use execution_plane_ports::{IsolationError, Mount, Running, SecretValue};
@@ -19,8 +20,17 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A running agent; dropping it ends it.
 pub(crate) struct Agent {
     pub(crate) socket: PathBuf,
-    /// Never asked for anything, only kept; the lock makes it shareable.
-    _running: Mutex<Box<dyn Running>>,
+    running: Mutex<Option<Box<dyn Running>>>,
+}
+
+impl Agent {
+    /// Ends it and waits until it is gone.
+    pub(crate) async fn end(&self) {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut running) = running {
+            running.kill().await;
+        }
+    }
 }
 
 impl JobContext {
@@ -42,7 +52,7 @@ impl JobContext {
         let running = self.launch(self.slot(), execution).await?;
         let agent = Agent {
             socket,
-            _running: Mutex::new(running),
+            running: Mutex::new(Some(running)),
         };
         for key in &keys {
             self.add_key(&agent.socket, &scratch, key).await?;

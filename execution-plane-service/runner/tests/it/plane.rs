@@ -125,6 +125,7 @@ impl Plane {
             .route("/v1/runner/attempts/{id}/artifacts/{name}", put(artifact))
             .route("/v1/runner/attempts/{id}/finish", post(finish))
             .route("/v1/runner/attempts/{id}/content", get(content))
+            .route("/v1/runner/attempts/{id}/inputs/{name}", get(input))
             .layer(axum::extract::DefaultBodyLimit::disable())
             .with_state(plane.clone());
         tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
@@ -531,4 +532,10 @@ async fn content(State(plane): State<Plane>, Path(id): Path<AttemptId>) -> Resul
         .get(&id)
         .cloned()
         .ok_or_else(|| problem(404, "not_found", json!({})))
+}
+
+/// What an earlier node of the operation left under that name.
+async fn input(State(plane): State<Plane>, Path((_, name)): Path<(AttemptId, String)>) -> Result<Vec<u8>, Response> {
+    plane.refuse_while_away()?;
+    Ok(name.into_bytes())
 }

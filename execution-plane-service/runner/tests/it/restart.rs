@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::{self, Job, Runner, outputs};
-use crate::plane::{EARLIER_SESSION, Plane};
+use crate::plane::{EARLIER_SESSION, Plane, PlaneState};
 use crate::sshd::{Sshd, running};
 
 const CHILD: &str = "PLATFORM_TEST_RUNNER_DIRECTORY";
@@ -89,6 +89,30 @@ async fn a_job_that_ran_when_its_runner_was_killed_is_ended_everywhere_and_told_
     kill(second).await;
 }
 
+/// A job that comes by everything that a runner does: it has content, an input, a secret, output and an
+/// artifact. It adds a line to `counter` when it runs.
+fn well_travelled(sshd: &Sshd, counter: &Path, seconds: &str) -> Job {
+    let script = format!(
+        "#!/bin/sh\necho ran >>{}\necho report >$PLATFORM_ARTIFACTS/report\necho up\nsleep {seconds}\n",
+        counter.display()
+    );
+    Job::new("ssh", json!({"script_file": "run.sh"}))
+        .on(vec![sshd.target("web-1")])
+        .content(&[("run.sh", &script)])
+        .with(
+            "/inputs/artifacts",
+            json!([{"artifact_ref": "artifact://operation/news"}]),
+        )
+        .with("/output_contract/artifacts", json!(["report"]))
+}
+
+/// Whether a runner comes by it only while it ends a job.
+fn is_of_ending(failpoint: &str) -> bool {
+    ["runner.kill.", "runner.sweep."]
+        .iter()
+        .any(|part| failpoint.starts_with(part))
+}
+
 /// Each failpoint of an attempt's life: the job ran at most once (counted on the target), its end is
 /// told once, and is true to that count.
 #[tokio::test(flavor = "multi_thread")]
@@ -98,9 +122,16 @@ async fn a_runner_killed_anywhere_in_an_attempts_life_tells_one_true_end() {
     let mut hit = 0;
     for &failpoint in execution_plane_runner::FAILPOINTS {
         let counter = sshd.place().join(format!("count-{hit}"));
-        let command = format!("echo ran >>{}; echo up; sleep 0.3", counter.display());
-        let id = runner.submit(Job::new("ssh", json!({"commands": [command]})).on(vec![sshd.target("web-1")]));
+        let seconds = if is_of_ending(failpoint) { "600" } else { "0.3" };
+        let id = runner.submit(well_travelled(&sshd, &counter, seconds));
         let mut doomed = start(&runner, Some(failpoint));
+        if is_of_ending(failpoint) {
+            let up = |state: &PlaneState| !state.attempts[&id].chunks.is_empty();
+            runner.plane.until("the first output", up).await;
+            runner
+                .plane
+                .change(|state| state.attempts.get_mut(&id).unwrap().cancel = true);
+        }
         let status = tokio::time::timeout(Duration::from_secs(60), doomed.wait()).await;
         let status = status
             .unwrap_or_else(|_| panic!("{failpoint} was not reached"))
