@@ -8,6 +8,7 @@ mod reader;
 mod role;
 mod runner;
 mod secret;
+mod secret_rules;
 mod trust;
 
 pub use role::{RoleFile, ServiceSection, role_of};

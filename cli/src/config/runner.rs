@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use contracts::Isolation;
-use execution_plane_runner::{Config, SecretRule};
+use execution_plane_runner::Config;
 use secrecy::SecretString;
 
 use super::reader::Reader;
 use super::role::{RoleFile, absolute};
 use super::secret::resolve;
+use super::secret_rules::secret_rules;
 
 /// One runner.
 pub struct RunnerSection {
@@ -114,27 +115,6 @@ fn limits(reader: &Reader<'_>, config: &mut Config) {
     };
     bytes("output_limit_bytes", &mut config.output_limit_bytes);
     bytes("artifact_limit_bytes", &mut config.artifact_limit_bytes);
-}
-
-fn secret_rules(reader: &Reader<'_>) -> Vec<SecretRule> {
-    let mut rules = Vec::new();
-    for row in reader.rows("secret_rules") {
-        let prefix = row.parsed("prefix", |text| {
-            let plain = text.starts_with("vault://") && !text.contains(['#', '*']);
-            if plain {
-                Ok(text.to_owned())
-            } else {
-                Err("this is vault://MOUNT/PATH without a field; it covers whole segments".to_owned())
-            }
-        });
-        let organization = row.parsed_optional("organization", |text| {
-            text.parse()
-                .map_err(|_| "this is the UUID of an organization".to_owned())
-        });
-        row.finish();
-        rules.extend(prefix.map(|prefix| SecretRule { organization, prefix }));
-    }
-    rules
 }
 
 fn isolation(reader: &Reader<'_>) -> Vec<Isolation> {
