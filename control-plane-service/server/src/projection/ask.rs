@@ -26,18 +26,19 @@ pub async fn rebuild_projection(
         let detail = format!("at most {MAX_REASON} characters");
         return Err(Problem::invalid([FieldError::new("/reason", "too_long", detail)]));
     }
+    let missing = || Problem::not_found(format_args!("projection {name}"));
     if name != list::CATALOG {
-        return Err(Problem::not_found(format_args!("projection {name}")));
+        return Err(missing());
     }
     let fault = |error: sqlx::Error| database_problem(&error.into());
-    app.projection.follow(organization).await;
     let mut tx = app.begin(organization).await?;
     if let Claim::Replay(stored) = idempotency_sqlx::claim(&mut tx, organization, &request).await? {
         return Ok(stored);
     }
     store::want_rebuild(&mut tx, organization).await.map_err(fault)?;
     let view = list::view(&mut tx, organization).await.map_err(fault)?;
-    let response = StoredResponse::json(202, &view.ok_or_else(Problem::internal)?)?;
+    // What nobody follows yet is no copy.
+    let response = StoredResponse::json(202, &view.ok_or_else(missing)?)?;
     idempotency_sqlx::store(&mut tx, organization, &request, &response).await?;
     points::hit("control_plane.rebuild_asked.before_commit");
     tx.commit().await.map_err(fault)?;

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use contracts::ExecutionResult;
 use control_plane_operation::Input;
@@ -27,6 +28,8 @@ use crate::store::result_channel;
 
 const LIMIT: u32 = 256;
 const WAIT_SECONDS: u32 = 20;
+/// How often organizations are looked for that began with another process.
+const LOOK_AROUND: Duration = Duration::from_secs(2);
 
 /// Listens for results of every organization until `shutdown`.
 pub async fn run(engine: Arc<Engine>, client: client_kit::Client, shutdown: CancellationToken) {
@@ -48,6 +51,7 @@ pub async fn run(engine: Arc<Engine>, client: client_kit::Client, shutdown: Canc
                 Err(RecvError::Lagged(_)) => known = first_organizations(&engine, &shutdown).await,
                 Err(RecvError::Closed) => break,
             },
+            () = tokio::time::sleep(LOOK_AROUND) => known = first_organizations(&engine, &shutdown).await,
         }
     }
     while pulls.join_next().await.is_some() {}
@@ -97,10 +101,15 @@ async fn pull(engine: Arc<Engine>, organization: OrganizationId, client: Executi
         };
         match answer {
             Ok(answer) => {
-                points::hit("control_plane.results.after_pull");
                 let count = answer.results.len();
+                // A pull that brings nothing promises nothing.
+                if count > 0 {
+                    points::hit("control_plane.results.after_pull");
+                }
                 ack = take_in(&engine, organization, answer.results).await;
-                points::hit("control_plane.results.after_commit");
+                if count > 0 {
+                    points::hit("control_plane.results.after_commit");
+                }
                 if let Some(answer) = &answer.running {
                     let told = running::tell(&engine, organization, &answer.attempts).await;
                     watch.took(answer, &told);

@@ -16,8 +16,8 @@ use control_plane_plan::{Claim, ClaimMode, Plan, PlanDocument};
 use control_plane_ports::{DurableRuntime, OperationDriver, RuntimeStatus, Wakeups};
 use control_plane_server::engine::{Engine, NewOperationRequest};
 use control_plane_server::{CelExpressions, DATABASE, MIGRATOR};
-use database::ServiceRole;
 use database::testing::TestDatabase;
+use database::{Database, ServiceRole};
 use kernel::id::{OperationId, OrganizationId, PlanId, ResourceUid};
 use proptest::prelude::*;
 use tokio_util::sync::CancellationToken;
@@ -119,7 +119,8 @@ impl Model {
             granted_at: None,
             claims,
         });
-        let refused = !wait && matches!(self.settle(organization)[&operation], Verdict::Waits(_));
+        let waits = matches!(self.settle(organization)[&operation], Verdict::Waits(_));
+        let refused = waits && !wait;
         if refused {
             self.end(organization, operation);
         }
@@ -135,7 +136,9 @@ impl Model {
 type Line = (ResourceUid, OperationId, String);
 
 struct Rig {
-    database: TestDatabase,
+    /// Gone with the rig.
+    _database: TestDatabase,
+    superuser: Database,
     engine: Arc<Engine>,
     notes: Arc<Notes>,
     organizations: Vec<OrganizationId>,
@@ -156,7 +159,8 @@ impl Rig {
         );
         let organizations: Vec<OrganizationId> = (0..3).map(|_| OrganizationId::new_v7()).collect();
         Self {
-            database,
+            superuser: database.open_superuser(),
+            _database: database,
             engine,
             notes,
             model: Model {
@@ -226,7 +230,7 @@ impl Rig {
                 id: InterventionId(Uuid::now_v7()),
                 actor: CommandActor {
                     subject: "person:ada".into(),
-                    roles: BTreeSet::from(["operator".to_owned()]).into_iter().collect(),
+                    roles: vec!["operator".to_owned()],
                 },
                 kind,
                 expected_revision: None,
@@ -255,8 +259,7 @@ impl Rig {
 
     /// Holders by resource, and who waits for which resource in which order.
     async fn rows(&self, organization: usize) -> (BTreeSet<Line>, Vec<OperationId>) {
-        let superuser = self.database.open_superuser();
-        let client = superuser.hot().get().await.unwrap();
+        let client = self.superuser.hot().get().await.unwrap();
         let sql = "SELECT uid, operation_id, mode, held FROM claims WHERE organization_id = $1 ORDER BY ticket, uid";
         let rows = client.query(sql, &[&self.organizations[organization].0]).await.unwrap();
         let (mut held, mut waiting) = (BTreeSet::new(), Vec::new());

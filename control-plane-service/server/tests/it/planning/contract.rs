@@ -19,6 +19,10 @@ async fn every_operation_of_the_planning_side_keeps_the_rules_of_every_api() {
             format!("/v1/projections/{}/rebuild", projection.name),
         )
         .object("/v1/plans/{id}", format!("/v1/plans/{}", preview.id))
+        .body(
+            "POST /v1/projections/{name}/rebuild",
+            serde_json::json!({"reason": "it looks odd"}),
+        )
         .body("POST /v1/plans", serde_json::to_value(&request).unwrap())
         .run(&harness.document)
         .await;
