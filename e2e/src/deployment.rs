@@ -4,18 +4,20 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use child_process::{DeathSignal, KeptChild, Launch};
 use client_kit::Client;
 use control_plane_api::ControlPlane;
 use execution_plane_api::ExecutionPlane;
+use fault_proxy::FaultProxy;
 use identity::{BearerToken, RotatingToken, TokenSource};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::platform_program;
+use crate::wiring::{Link, made_breakable, shorten};
 
 /// A process of the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,7 +39,7 @@ impl Role {
         Self::Runner,
     ];
 
-    const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Database => "database",
             Self::ResourceCatalog => "resource-catalog",
@@ -67,6 +69,10 @@ pub struct Options {
     pub grace_seconds: f64,
     /// Most attempts at once on the runner.
     pub capacity: u32,
+    /// Whether a connection that can be broken stands between the processes.
+    pub breakable: bool,
+    /// Further lines for the config files: the role's word, and what is appended.
+    pub further: Vec<(Role, String)>,
 }
 
 impl Default for Options {
@@ -75,6 +81,8 @@ impl Default for Options {
             lease_seconds: 2.0,
             grace_seconds: 1.0,
             capacity: 16,
+            breakable: false,
+            further: Vec::new(),
         }
     }
 }
@@ -83,7 +91,9 @@ impl Default for Options {
 pub struct Deployment {
     directory: tempfile::TempDir,
     program: PathBuf,
-    processes: HashMap<Role, KeptChild>,
+    processes: Mutex<HashMap<Role, Arc<KeptChild>>>,
+    twins: Mutex<Vec<KeptChild>>,
+    links: HashMap<Link, FaultProxy>,
     addresses: HashMap<Role, String>,
     /// Speaks with the rights of an operator and admin.
     pub control: ControlPlane,
@@ -110,13 +120,12 @@ impl Deployment {
         // PostgreSQL's lesser account passes through here.
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o711)).expect("own directory");
         let program = platform_program();
-        let mut processes = HashMap::new();
         let data = directory.path().join("data");
         let launch = Launch::new(&program, DeathSignal::Terminate)
             .args(["database", "--port", "0", "-o", "json", "--data"])
             .arg(&data);
-        processes.insert(Role::Database, launched(launch, directory.path(), Role::Database));
-        let database = ready_line(directory.path(), Role::Database, &processes[&Role::Database]);
+        let keeper = launched(launch, directory.path(), Role::Database);
+        let database = ready_line(directory.path(), Role::Database, &keeper);
         shorten(&data.join("config"), options);
         let context: toml::Table =
             toml::from_str(&fs::read_to_string(data.join("context.toml")).expect("a context")).expect("TOML");
@@ -126,6 +135,11 @@ impl Deployment {
             (Role::ControlPlane, address("control_plane")),
             (Role::ExecutionPlane, address("execution_plane")),
         ]);
+        let links = if options.breakable {
+            made_breakable(&data.join("config"), &addresses).await
+        } else {
+            HashMap::new()
+        };
         let token = tokens(
             fs::read_to_string(data.join("token"))
                 .expect("a token")
@@ -139,10 +153,12 @@ impl Deployment {
         );
         let catalog = resource_catalog_api::Client::new(&addresses[&Role::ResourceCatalog], Some(token.clone()))
             .expect("an address");
-        let mut deployment = Self {
+        let deployment = Self {
             directory,
             program,
-            processes,
+            processes: Mutex::new(HashMap::from([(Role::Database, Arc::new(keeper))])),
+            twins: Mutex::default(),
+            links,
             addresses,
             control,
             catalog,
@@ -176,12 +192,31 @@ impl Deployment {
         &self.addresses[&role]
     }
 
+    /// The breakable connection of a link.
+    ///
+    /// # Panics
+    /// When the deployment was not started as a breakable one.
+    #[must_use]
+    pub fn link(&self, link: Link) -> &FaultProxy {
+        &self.links[&link]
+    }
+
     /// The same control-plane, asked by somebody else.
     #[must_use]
     pub fn control_as(&self, subject: &str, roles: &[&str]) -> ControlPlane {
+        self.control_of(subject, roles, None)
+    }
+
+    /// The same control-plane, asked by somebody else, of another organization when one is named.
+    #[must_use]
+    pub fn control_of(&self, subject: &str, roles: &[&str], organization: Option<uuid::Uuid>) -> ControlPlane {
+        let organization = organization.map(|organization| organization.to_string());
         let mut args = vec!["token", "mint", subject];
         for role in roles {
             args.extend(["--role", role]);
+        }
+        if let Some(organization) = &organization {
+            args.extend(["--organization", organization]);
         }
         let token = self.platform(&args);
         let client = Client::new(self.address(Role::ControlPlane), Some(tokens(token.trim().to_owned())));
@@ -190,12 +225,7 @@ impl Deployment {
 
     /// Runs a client command of this platform as its admin; it must succeed.
     pub fn platform(&self, args: &[&str]) -> String {
-        let output = std::process::Command::new(&self.program)
-            .args(args)
-            .env("PLATFORM_CONTEXT", self.data().join("context.toml"))
-            .env_remove("PLATFORM_TOKEN")
-            .output()
-            .expect("the program runs");
+        let output = self.try_platform(args);
         assert!(
             output.status.success(),
             "platform {args:?}: {}",
@@ -204,8 +234,18 @@ impl Deployment {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
+    /// The same; it may fail.
+    pub fn try_platform(&self, args: &[&str]) -> std::process::Output {
+        std::process::Command::new(&self.program)
+            .args(args)
+            .env("PLATFORM_CONTEXT", self.data().join("context.toml"))
+            .env_remove("PLATFORM_TOKEN")
+            .output()
+            .expect("the program runs")
+    }
+
     /// Starts a role, with these variables.
-    pub fn launch(&mut self, role: Role, variables: &[(&str, &str)]) {
+    pub fn launch(&self, role: Role, variables: &[(&str, &str)]) {
         let config = self.data().join("config").join(format!("{}.toml", role.word()));
         let launch = match role {
             Role::Database => Launch::new(&self.program, DeathSignal::Terminate)
@@ -224,7 +264,50 @@ impl Deployment {
             .iter()
             .fold(launch, |launch, (name, value)| launch.env(*name, *value));
         let child = launched(launch, self.path(), role);
-        self.processes.insert(role, child);
+        self.processes().insert(role, Arc::new(child));
+    }
+
+    /// Starts a second process of a service, on the same database, and says where it answers.
+    pub async fn launch_twin(&self, role: Role) -> String {
+        let config = self.data().join("config");
+        let text = fs::read_to_string(config.join(format!("{}.toml", role.word()))).expect("a config file");
+        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let address = format!("http://{}", free.expect("a free port"));
+        let own = self.address(role).trim_start_matches("http://");
+        let file = config.join(format!("{}-twin.toml", role.word()));
+        fs::write(&file, text.replacen(own, address.trim_start_matches("http://"), 1)).expect("own file");
+        let launch = Launch::new(&self.program, DeathSignal::Terminate)
+            .args(["serve", role.word(), "--config"])
+            .arg(file);
+        let twin = launched(launch, self.path(), role);
+        self.twins.lock().unwrap_or_else(PoisonError::into_inner).push(twin);
+        let client = Client::new(&address, None).expect("an address");
+        let deadline = Instant::now() + PATIENCE;
+        while client.get("/readyz").done().await.is_err() {
+            assert!(
+                Instant::now() < deadline,
+                "the second {role:?} is not ready:\n{}",
+                self.log(role)
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        address
+    }
+
+    /// The control-plane that answers at `address`, asked by the admin.
+    #[must_use]
+    pub fn control_at(&self, address: &str) -> ControlPlane {
+        let token = fs::read_to_string(self.data().join("token")).expect("a token");
+        let client = Client::new(address, Some(tokens(token.trim().to_owned())));
+        ControlPlane::new(client.expect("an address"))
+    }
+
+    fn processes(&self) -> MutexGuard<'_, HashMap<Role, Arc<KeptChild>>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn process(&self, role: Role) -> Arc<KeptChild> {
+        self.processes().get(&role).expect("a role that was started").clone()
     }
 
     fn first_port(&self) -> u16 {
@@ -253,7 +336,7 @@ impl Deployment {
     /// Whether the process of a role runs.
     #[must_use]
     pub fn is_alive(&self, role: Role) -> bool {
-        self.processes
+        self.processes()
             .get(&role)
             .is_some_and(|child| child.exit_status().is_none())
     }
@@ -261,18 +344,20 @@ impl Deployment {
     /// The pid of a role's process.
     #[must_use]
     pub fn pid(&self, role: Role) -> u32 {
-        self.processes[&role].pid()
+        self.process(role).pid()
     }
 
     /// Sends a signal to the process of a role.
     pub fn signal(&self, role: Role, signal: Signal) {
-        self.processes[&role].signal(signal).expect("own child");
+        self.process(role).signal(signal).expect("own child");
     }
 
     /// Kills a role outright and waits until it is gone.
-    pub async fn kill(&mut self, role: Role) {
-        self.signal(role, Signal::KILL);
-        self.processes[&role].exited().await;
+    pub async fn kill(&self, role: Role) {
+        let child = self.process(role);
+        // One that has died meanwhile is as dead as it should be.
+        let _ = child.signal(Signal::KILL);
+        child.exited().await;
     }
 
     /// Kills the PostgreSQL server itself, under its keeper, which starts it anew.
@@ -286,7 +371,7 @@ impl Deployment {
 
     /// Waits until a role's process has ended by itself.
     pub async fn ended(&self, role: Role) {
-        self.processes[&role].exited().await;
+        self.process(role).exited().await;
     }
 
     /// What a role wrote to its output so far.
@@ -296,9 +381,11 @@ impl Deployment {
     }
 
     /// Stops everything in order.
-    pub async fn stop(mut self) {
+    pub async fn stop(&self) {
+        self.twins.lock().unwrap_or_else(PoisonError::into_inner).clear();
         for role in Role::ALL.iter().rev() {
-            if let Some(child) = self.processes.remove(role) {
+            let child = self.processes().remove(role);
+            if let Some(child) = child {
                 let _ = child.signal(Signal::TERM);
                 if tokio::time::timeout(PATIENCE, child.exited()).await.is_err() {
                     let _ = child.signal(Signal::KILL);
@@ -341,22 +428,4 @@ fn ready_line(directory: &Path, role: Role, child: &KeptChild) -> Value {
         assert!(Instant::now() < deadline, "{role:?} is not ready:\n{text}");
         std::thread::sleep(Duration::from_millis(20));
     }
-}
-
-/// Writes what the options say into the config files.
-fn shorten(config: &Path, options: &Options) {
-    let leases = format!(
-        "\n[leases]\nseconds = {:?}\ngrace_seconds = {:?}\n",
-        options.lease_seconds, options.grace_seconds
-    );
-    let path = config.join("execution-plane.toml");
-    let text = fs::read_to_string(&path).expect("a config file") + &leases;
-    fs::write(&path, text).expect("own file");
-    let path = config.join("runner.toml");
-    let text = format!(
-        "capacity = {}\n{}",
-        options.capacity,
-        fs::read_to_string(&path).expect("a config file")
-    );
-    fs::write(&path, text).expect("own file");
 }

@@ -5,10 +5,14 @@
 
 mod deployment;
 mod program;
+mod rows;
 mod scenario;
+mod wiring;
 mod world;
 
 pub use deployment::{Deployment, Options, Role};
 pub use program::platform_program;
+pub use rows::DATABASES;
 pub use scenario::{Scenario, one_host};
+pub use wiring::Link;
 pub use world::World;

@@ -106,6 +106,12 @@ impl World {
             .expect("an observation");
     }
 
+    /// Writes a file on a host's data volume, past the platform.
+    pub fn write(&self, host: usize, file: &str, text: &str) {
+        let path = self.hosts.hosts[host].inside(&format!("{DATA_VOLUME}/{file}"));
+        std::fs::write(path, text).expect("a data volume");
+    }
+
     /// How many lines a file on a host's data volume has: counted on the target, outside the platform.
     #[must_use]
     pub fn lines(&self, host: usize, file: &str) -> usize {

@@ -1,178 +1,146 @@
 //! kill -9 at every named place of every process, one after the other; then of PostgreSQL itself.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use e2e::{Deployment, Options, Role, World, one_host};
+use control_plane_api::OperationState;
+use e2e::{Options, Role};
 
-use crate::stories::{PATIENCE, Story, Teller, endless};
+use crate::stage::{Armed, Stage};
+use crate::stories::Story;
+use crate::teller::until;
 
-const ARM: &str = "PLATFORM_FAILPOINT";
-const LOG: &str = "PLATFORM_FAILPOINT_LOG";
-
-async fn stage() -> (Deployment, Arc<World>, Teller) {
-    let deployment = Deployment::start(&Options::default()).await;
-    let world = Arc::new(World::start(&deployment, 1).await);
-    let teller = Teller::of(&deployment);
-    teller.publish(&one_host()).await;
-    teller.publish(&endless()).await;
-    // The copy of the catalog is there before the first plan.
-    teller.catalog_is_whole().await;
-    (deployment, world, teller)
-}
-
-/// Restarts every service and the runner with these variables.
-async fn restart_all(deployment: &mut Deployment, variables: &[(&str, &str)]) {
-    for role in [
-        Role::Runner,
-        Role::ControlPlane,
-        Role::ExecutionPlane,
-        Role::ResourceCatalog,
-    ] {
-        deployment.signal(role, rustix::process::Signal::TERM);
-        deployment.ended(role).await;
-    }
-    for role in &Role::ALL[1..] {
-        deployment.launch(*role, variables);
-    }
-    for role in &Role::ALL[1..4] {
-        deployment.wait_ready(*role).await;
-    }
-}
-
-/// The part of the stage hand in a story that loses its runner: kills it once its job is at work.
-async fn lose_runner(deployment: &mut Deployment, world: &World, mark: &str, story: Story) {
-    if story != Story::Lost {
-        return;
-    }
-    let deadline = Instant::now() + PATIENCE;
-    while world.lines(0, mark) == 0 {
-        assert!(Instant::now() < deadline, "{mark}: the job does not run");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    deployment.kill(Role::Runner).await;
-}
-
-/// Every declared place, with the story that reaches it.
-async fn reached(
-    deployment: &mut Deployment,
-    world: &World,
-    teller: &Teller,
-    log: &PathBuf,
-) -> BTreeMap<String, Story> {
+/// Every place, with the first story that passes it.
+async fn passed(stage: &Stage, declared: &[String]) -> BTreeMap<String, Story> {
     let mut places = BTreeMap::new();
-    for (index, story) in Story::ALL.into_iter().enumerate() {
-        std::fs::write(log, "").expect("own file");
-        restart_all(
-            deployment,
-            &[(ARM, "trace"), (LOG, log.to_str().expect("a plain path"))],
-        )
-        .await;
-        let mark = format!("trace-{index}");
-        let (told, ()) = tokio::join!(
-            teller.tell(story, &mark, world),
-            lose_runner(deployment, world, &mark, story)
-        );
-        if story == Story::Lost {
-            deployment.launch(Role::Runner, &[]);
+    stage.arm(Armed::Trace);
+    stage.restart_all().await;
+    for story in Story::ALL {
+        let mark = format!("trace-{}", places.len());
+        let promised = stage.tell(story, &mark).await;
+        if let Some(id) = promised.operation {
+            stage.teller.end(id).await;
         }
-        teller.end(told.summary.id).await;
-        // What follows the end (acknowledgements, the feed, the projection) belongs to the story.
-        teller.catalog_is_whole().await;
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        for line in std::fs::read_to_string(log).expect("own file").lines() {
-            let name = line
-                .split_whitespace()
-                .find(|word| Role::of_failpoint(word).is_some() && word.contains('.'));
-            if let Some(name) = name {
-                places.entry(name.to_owned()).or_insert(story);
-            }
+        stage.catalog_is_whole().await;
+        for place in stage.places() {
+            places.entry(place).or_insert(story);
         }
     }
+    // A runner opens its session when it starts: before the first story here, within one only where it is lost.
+    for (place, story) in &mut places {
+        if place.starts_with("execution_plane.session.") {
+            *story = Story::Lost;
+        }
+    }
+    // What follows an end (acknowledgements, deletions, compactions) belongs to the last story that has some.
+    until("every place is passed", async || {
+        for place in stage.places() {
+            places.entry(place).or_insert(Story::Straight);
+        }
+        let missing: Vec<_> = declared.iter().filter(|name| !places.contains_key(*name)).collect();
+        if !missing.is_empty() {
+            tracing_line(&format!("not passed yet: {missing:?}"));
+        }
+        missing.is_empty().then_some(())
+    })
+    .await;
+    stage.arm(Armed::Nothing);
+    stage.restart_all().await;
     places
 }
 
-fn was_hit(log: &PathBuf, name: &str) -> bool {
-    std::fs::read_to_string(log)
-        .unwrap_or_default()
-        .split_whitespace()
-        .any(|word| word == name)
+/// Told once, so that a wait that fails says what it waited for.
+fn tracing_line(text: &str) {
+    static LAST: std::sync::Mutex<String> = std::sync::Mutex::new(String::new());
+    let mut last = LAST.lock().expect("no panic under it");
+    if *last != text {
+        println!("{text}");
+        text.clone_into(&mut last);
+    }
+}
+
+/// Dies at one place while its story is told, and checks what is left. Says how the operation ended.
+async fn die_at(stage: &Arc<Stage>, name: &str, story: Story, mark: &str) -> String {
+    let role = Role::of_failpoint(name).expect("a role");
+    stage.arm(Armed::Place(name.to_owned()));
+    stage.deployment.kill(role).await;
+    stage.launch(role);
+    println!("{name}: {story:?} {mark}");
+    let (promised, ()) = tokio::join!(stage.tell(story, mark), stage.die_and_rise(name));
+    stage.promises_are_kept(&promised, mark).await;
+    let Some(id) = promised.operation else {
+        return format!("{story:?}");
+    };
+    let operation = stage.teller.end(id).await;
+    let state = operation.summary.state;
+    // Only who loses the runner under a job may be left without knowing what it came to.
+    if matches!(story, Story::Straight | Story::Course) && role != Role::Runner {
+        assert_eq!(state, OperationState::Succeeded, "{name}: {operation:#?}");
+    }
+    stage.nothing_is_left_of(&operation, story, mark).await;
+    format!("{story:?} {}", state.as_str())
+}
+
+/// Dies at each of these places, one after the other, in a deployment of its own. Says how the stories ended.
+async fn die_at_each(stage: Arc<Stage>, places: Vec<(String, Story)>, lane: usize) -> Vec<String> {
+    let mut ends = Vec::new();
+    for (index, (name, story)) in places.iter().enumerate() {
+        ends.push(die_at(&stage, name, *story, &format!("k{lane}-{index}")).await);
+    }
+    stage.catalog_is_whole().await;
+    until("all content is delivered", async || {
+        let owed = "SELECT count(*) FROM content_deliveries WHERE delivered_at IS NULL";
+        (stage.deployment.number("control_plane", owed).await == 0).then_some(())
+    })
+    .await;
+    stage.deployment.stop().await;
+    ends
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_every_named_place_nothing_is_lost_and_nothing_runs_twice() {
-    let (mut deployment, world, teller) = stage().await;
-    let declared: Vec<String> = deployment
-        .platform(&["failpoints"])
-        .lines()
-        .map(str::to_owned)
-        .collect();
+    let options = Options::default();
+    let (first, second) = tokio::join!(Stage::up(&options), Stage::up(&options));
+    let declared = first.deployment.platform(&["failpoints"]);
+    let declared: Vec<String> = declared.lines().map(str::to_owned).collect();
     assert!(declared.len() > 20, "the registry is there: {declared:?}");
-    let log = deployment.path().join("failpoints.log");
-    let places = reached(&mut deployment, &world, &teller, &log).await;
-    let missing: Vec<&String> = declared.iter().filter(|name| !places.contains_key(*name)).collect();
-    assert!(missing.is_empty(), "no story reaches {missing:?}");
-
-    restart_all(&mut deployment, &[]).await;
-    let mut ends: BTreeMap<String, usize> = BTreeMap::new();
-    let mut hit = 0;
-    for (index, (name, story)) in places.iter().enumerate() {
-        let role = Role::of_failpoint(name).expect("a role");
-        std::fs::write(&log, "").expect("own file");
-        deployment.kill(role).await;
-        deployment.launch(role, &[(ARM, name), (LOG, log.to_str().expect("a plain path"))]);
-        let mark = format!("k{index}");
-        let telling = {
-            let (teller, story, mark, world) = (teller.clone(), *story, mark.clone(), world.clone());
-            tokio::spawn(async move { teller.tell(story, &mark, &world).await })
-        };
-        lose_runner(&mut deployment, &world, &mark, *story).await;
-        let deadline = Instant::now() + PATIENCE;
-        while !was_hit(&log, name) {
-            assert!(Instant::now() < deadline, "{name} was not reached");
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        deployment.ended(role).await;
-        hit += 1;
-        deployment.launch(role, &[]);
-        if *story == Story::Lost {
-            deployment.launch(Role::Runner, &[]);
-        }
-        let operation = telling.await.unwrap_or_else(|error| panic!("{name}: {error}"));
-        let operation = teller.end(operation.summary.id).await;
-        *ends
-            .entry(format!("{story:?} {}", operation.summary.state.as_str()))
-            .or_default() += 1;
-        teller.check_invariants(&operation, &world, &mark, *story).await;
+    let places = passed(&first, &declared).await;
+    // Most of the time is spent waiting for leases and for processes to start: two deployments share it.
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    for (index, name) in declared.iter().enumerate() {
+        let lane = if index % 2 == 0 { &mut one } else { &mut other };
+        lane.push((name.clone(), places[name]));
     }
-    teller.catalog_is_whole().await;
+    let (one, other) = tokio::join!(die_at_each(first, one, 0), die_at_each(second, other, 1));
+    let mut ends: BTreeMap<String, usize> = BTreeMap::new();
+    for end in [one, other].concat() {
+        *ends.entry(end).or_default() += 1;
+    }
     println!(
-        "killed at {hit} of {} named places; operations ended: {ends:?}",
+        "killed at {} of {} named places; stories ended: {ends:?}",
+        ends.values().sum::<usize>(),
         declared.len()
     );
-    deployment.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killing_postgresql_under_a_running_operation_loses_nothing() {
-    let (deployment, world, teller) = stage().await;
+    let stage = Stage::up(&Options::default()).await;
     for index in 0..4_u64 {
         let mark = format!("p{index}");
-        let telling = {
-            let (teller, mark, world) = (teller.clone(), mark.clone(), world.clone());
-            tokio::spawn(async move { teller.tell(Story::Straight, &mark, &world).await })
+        let killing = async {
+            // At different moments of the story.
+            tokio::time::sleep(Duration::from_millis(150 + 250 * index)).await;
+            stage.deployment.kill_postgres();
         };
-        // At different moments of the story.
-        tokio::time::sleep(Duration::from_millis(150 + 250 * index)).await;
-        deployment.kill_postgres();
-        let operation = telling.await.expect("the story is told to its end");
-        let operation = teller.end(operation.summary.id).await;
-        teller
-            .check_invariants(&operation, &world, &mark, Story::Straight)
-            .await;
+        let (promised, ()) = tokio::join!(stage.tell(Story::Straight, &mark), killing);
+        let id = promised.operation.expect("a story with an operation");
+        let operation = stage.teller.end(id).await;
+        assert_eq!(operation.summary.state, OperationState::Succeeded, "{operation:#?}");
+        stage.promises_are_kept(&promised, &mark).await;
+        stage.nothing_is_left_of(&operation, Story::Straight, &mark).await;
     }
-    teller.catalog_is_whole().await;
-    deployment.stop().await;
+    stage.catalog_is_whole().await;
+    stage.deployment.stop().await;
 }

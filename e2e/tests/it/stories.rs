@@ -1,66 +1,61 @@
-//! Small stories over the API, told by a client that goes on asking while something is down.
+//! Small stories that together pass every place where a process can be made to die.
 
-use std::future::Future;
-use std::time::{Duration, Instant};
-
-use client_kit::ClientError;
-use control_plane_api::{
-    CreateOperation, Intervention, InterventionRequest, ListEventsQuery, ListNodeRunsQuery, NodeRunState, Operation,
-    OperationState, PageQuery, PlanRequest, Resolution,
-};
-use e2e::{Deployment, Scenario, World};
-use kernel::id::OperationId;
+use control_plane_api::{Intervention, Operation, OperationState, WaitingFor};
+use e2e::{Role, Scenario};
+use execution_plane_api::{AttemptListQuery, CommandPolicyBody, RunnerListQuery};
+use kernel::id::{OperationId, PlanId};
 use resource_catalog_api::ApplyCapabilityDefinition;
-use serde_json::json;
 
-/// A bound against hanging, not a measure.
-pub const PATIENCE: Duration = Duration::from_secs(120);
-
-/// Asks again for as long as there is no answer; every call here carries an id of its own or changes nothing.
-pub async fn answered<T, F: Future<Output = Result<T, ClientError>>>(what: &str, ask: impl Fn() -> F) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        match ask().await {
-            Ok(answer) => return answer,
-            Err(error) if error.is_transient() && Instant::now() < deadline => {
-                tokio::time::sleep(Duration::from_millis(30)).await
-            }
-            Err(error) => panic!("{what}: {error:?}"),
-        }
-    }
-}
-
-/// The clients of a deployment, for a story that runs beside its restarts.
-#[derive(Clone)]
-pub struct Teller {
-    pub control: control_plane_api::ControlPlane,
-    pub catalog: resource_catalog_api::Client,
-    pub execution: execution_plane_api::ExecutionPlane,
-}
+use crate::stage::Stage;
+use crate::teller::{answer, answered, plan_of, until};
 
 /// Which story.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Story {
-    /// A rollout that succeeds, after a change of definitions and resources.
+    /// Definitions, resources, packs, previews, policies: what is written beside operations.
+    Written,
+    /// A rollout that succeeds.
     Straight,
+    /// A job with content and an artifact, a gate, a job that takes the artifact and fails, a retry.
+    Course,
     /// A job that is cancelled while it runs.
     Cancelled,
     /// A job whose runner dies under it.
     Lost,
+    /// An operation that is cancelled while execution-plane is away.
+    Withdrawn,
+    /// A timer of an operation runs out that no process has in its memory.
+    Reminded,
+    /// The copy of the catalog is ahead of it, as after a restored backup, and is made anew.
+    Rebuilt,
 }
 
 impl Story {
-    pub const ALL: [Self; 3] = [Self::Straight, Self::Cancelled, Self::Lost];
+    /// The quick ones first: a place is told by the first story that passes it.
+    pub const ALL: [Self; 8] = [
+        Self::Written,
+        Self::Straight,
+        Self::Cancelled,
+        Self::Rebuilt,
+        Self::Course,
+        Self::Lost,
+        Self::Withdrawn,
+        Self::Reminded,
+    ];
 }
 
-/// A template whose only job never ends by itself.
-pub fn endless() -> Scenario {
-    Scenario::new(
-        "endless",
-        r#"name: main
-title: Wait for ever
-description: A job that ends only when it is cancelled.
-parameters:
+/// What the platform answered with yes, to be held against what it knows after a kill.
+#[derive(Debug, Default)]
+pub struct Promised {
+    pub operation: Option<OperationId>,
+    pub pack: Option<(String, kernel::Sha256Digest)>,
+    pub plan: Option<(PlanId, Option<kernel::Sha256Digest>)>,
+    pub policy: Option<String>,
+    pub description: Option<String>,
+    pub annotation: Option<String>,
+}
+
+const HOST: &str = r#"parameters:
   mark:
     description: The file.
     schema: {type: string, pattern: "^[a-z0-9-]+$"}
@@ -71,7 +66,9 @@ requirements:
     capabilities: [os.linux]
     connection: true
     claim: exclusive
-nodes:
+"#;
+
+const ENDLESS: &str = r#"nodes:
   - id: wait
     title: Wait
     kind: job
@@ -79,105 +76,242 @@ nodes:
       type: ssh
       targets: host
       parameters:
-        script: echo "$PLATFORM_ATTEMPT" >> /srv/${parameters.mark}; sleep 600
+        script: echo "$PLATFORM_ATTEMPT" >> /srv/${parameters.mark}; echo begun; sleep 600
       secrets: [{secret_ref: "vault://ssh/hosts"}]
       timeout_seconds: 900
       idempotent: false
-"#,
+"#;
+
+/// A template whose only job never ends by itself.
+pub fn endless() -> Scenario {
+    let head = "name: main\ntitle: Wait for ever\ndescription: A job that ends only when it is cancelled.\n";
+    Scenario::new("endless", &format!("{head}{HOST}{ENDLESS}"))
+}
+
+/// A job that goes on until it is told on the host, and leaves a line there when it has ended by itself.
+pub fn until_told(name: &str) -> Scenario {
+    let script =
+        "; while [ ! -e /srv/${parameters.mark}-go ]; do sleep 0.1; done; echo end >> /srv/${parameters.mark}-end";
+    let nodes = ENDLESS.replace("; echo begun; sleep 600", script);
+    let head = "name: main\ntitle: Wait for a word\ndescription: A job that ends when it is told.\n";
+    Scenario::new(name, &format!("{head}{HOST}{nodes}"))
+}
+
+const fn course_nodes() -> &'static str {
+    r#"nodes:
+  - id: make
+    title: Make something
+    kind: job
+    job:
+      type: ssh
+      targets: host
+      parameters:
+        script_file: make.sh
+        arguments: ["${parameters.mark}"]
+      output: {artifacts: [made.txt]}
+      secrets: [{secret_ref: "vault://ssh/hosts"}]
+      timeout_seconds: 60
+      idempotent: false
+  - id: allow
+    title: Allow its use
+    kind: gate
+    needs: [make]
+    gate: {role: approver, requester_excluded: true, message: Go on}
+  - id: use
+    title: Use it
+    kind: job
+    needs: [allow]
+    job:
+      type: ssh
+      targets: host
+      parameters:
+        script: echo "$PLATFORM_ATTEMPT" >> /srv/${parameters.mark}-use; test -e /srv/${parameters.mark}-ready
+      artifacts: ["artifact://operation/made.txt"]
+      secrets: [{secret_ref: "vault://ssh/hosts"}]
+      timeout_seconds: 60
+      idempotent: false
+  - id: check
+    title: Check the mark
+    kind: job
+    needs: [use]
+    job:
+      type: verification
+      targets: host
+      parameters:
+        checks:
+          - {name: marked, type: command_check, target: "*", capability: site.marked, command: "test -s /srv/${parameters.mark}", expect: {exit_code: 0}}
+      secrets: [{secret_ref: "vault://ssh/hosts"}]
+      output: {capabilities: [site.marked], evidence: [marked]}
+      timeout_seconds: 60
+      retry: retry/default
+      idempotent: true
+  - id: publish
+    title: Tell the catalog
+    kind: resource_update
+    for_each: {slot: host}
+    needs: [check]
+    update:
+      observed_state_patch: {mark: "${parameters.mark}"}
+      capabilities: {add: [site.marked]}
+      evidence_from: [check]
+"#
+}
+
+/// Content, an artifact, a gate, a job that succeeds only once the host is ready for it.
+fn course(mark: &str) -> Scenario {
+    let nodes = course_nodes();
+    let head = "name: main\ntitle: A course\ndescription: A gate and a second try.\n";
+    let script = format!(
+        "#!/bin/sh\n# {mark}\necho \"$PLATFORM_ATTEMPT\" >> \"/srv/$1\"\necho made > \"$PLATFORM_ARTIFACTS/made.txt\"\n"
+    );
+    Scenario::with_content(
+        &format!("course-{mark}"),
+        &format!("{head}{HOST}{nodes}"),
+        &[("make.sh", &script)],
     )
 }
 
-impl Teller {
-    pub fn of(deployment: &Deployment) -> Self {
-        Self {
-            control: deployment.control.clone(),
-            catalog: deployment.catalog.clone(),
-            execution: deployment.execution.clone(),
-        }
-    }
+/// A node behind a gate.
+pub fn gated() -> Scenario {
+    let nodes = r#"nodes:
+  - id: allow
+    title: Allow it
+    kind: gate
+    gate: {role: approver, requester_excluded: true, message: Go on}
+  - id: mark
+    title: Mark it
+    kind: job
+    needs: [allow]
+    job:
+      type: ssh
+      targets: host
+      parameters:
+        script: echo "$PLATFORM_ATTEMPT" >> /srv/${parameters.mark}
+      secrets: [{secret_ref: "vault://ssh/hosts"}]
+      timeout_seconds: 60
+      idempotent: false
+"#;
+    let head = "name: main\ntitle: Behind a gate\ndescription: Nothing runs unless it is allowed.\n";
+    Scenario::new("gated", &format!("{head}{HOST}{nodes}"))
+}
 
-    pub async fn publish(&self, scenario: &Scenario) {
-        answered("publish", || {
-            self.control.push_pack(scenario.archive().into(), &scenario.pack)
-        })
-        .await;
-    }
+/// A job that leaves an artifact, and one that leaves evidence.
+pub fn with_artifact() -> Scenario {
+    let whole = course_nodes();
+    let from = whole.find("  - id: allow").expect("the gate");
+    let to = whole.find("  - id: check").expect("the check");
+    let nodes = format!("{}{}", &whole[..from], &whole[to..]).replace("needs: [use]", "needs: [make]");
+    let head = "name: main\ntitle: Leave something\ndescription: An artifact, a log and evidence.\n";
+    let script = "#!/bin/sh\necho \"$PLATFORM_ATTEMPT\" >> \"/srv/$1\"\n\
+                  seq 1 2000\nseq 1 5000 > \"$PLATFORM_ARTIFACTS/made.txt\"\n";
+    Scenario::with_content("with-artifact", &format!("{head}{HOST}{nodes}"), &[("make.sh", script)])
+}
 
-    /// Starts the scenario with `mark` as its parameter, once.
-    pub async fn start(&self, pack: &str, mark: &str) -> OperationId {
-        let plan = PlanRequest {
-            pack: pack.to_owned(),
-            pack_version: None,
-            template: "main".into(),
-            environment: "test".into(),
-            parameters: json!({"mark": mark}).as_object().cloned().unwrap_or_default(),
-        };
-        let create = CreateOperation {
-            plan_id: None,
-            expected_digest: None,
-            plan: Some(plan),
-            on_overlap: Default::default(),
-            reason: mark.to_owned(),
-            labels: Default::default(),
-        };
-        let key = format!("start-{pack}-{mark}");
-        answered("start", || self.control.create_operation(&create, &key))
-            .await
-            .summary
-            .id
-    }
-
-    /// Tells a story to its end and gives the operation as it then stands.
-    pub async fn tell(&self, story: Story, mark: &str, world: &World) -> Operation {
+impl Stage {
+    /// Tells a story to where its operation stands, if it has one.
+    pub async fn tell(&self, story: Story, mark: &str) -> Promised {
         match story {
+            Story::Written => self.write(mark).await,
             Story::Straight => {
-                let definition = ApplyCapabilityDefinition {
-                    parent: None,
-                    description: mark.to_owned(),
-                    attribute_schema: None,
-                };
-                let name = "site.marked".parse().expect("a name");
-                answered("define", || {
-                    self.catalog.apply_capability_definition(&name, &definition, None)
+                let id = self.teller.start("one-host", mark).await;
+                self.teller.settled(id).await;
+                Promised::of(id)
+            }
+            Story::Course => self.course(mark).await,
+            Story::Cancelled => {
+                let id = self.teller.start("endless", mark).await;
+                self.running(id, mark).await;
+                self.teller.intervene(id, Intervention::Cancel).await;
+                self.teller.settled(id).await;
+                Promised::of(id)
+            }
+            Story::Lost => {
+                let id = self.teller.start("endless", mark).await;
+                self.running(id, mark).await;
+                self.deployment.kill(Role::Runner).await;
+                self.teller.settled(id).await;
+                self.launch(Role::Runner);
+                self.runner_is_online().await;
+                Promised::of(id)
+            }
+            Story::Withdrawn => self.withdrawn(mark).await,
+            Story::Reminded => {
+                let id = self.teller.start("endless", mark).await;
+                self.running(id, mark).await;
+                let due = "UPDATE wakeups SET due_at = now()";
+                self.deployment.rows("control_plane", due).await;
+                until("the operation is asked again", async || {
+                    let due = "SELECT count(*) FROM wakeups WHERE due_at <= now()";
+                    (self.deployment.number("control_plane", due).await == 0).then_some(())
                 })
                 .await;
-                self.touch_resource(mark).await;
-                let id = self.start("one-host", mark).await;
-                self.settled(id).await
+                self.teller.intervene(id, Intervention::Cancel).await;
+                self.teller.settled(id).await;
+                Promised::of(id)
             }
-            // Whoever tells this one kills the runner once the job is at work.
-            Story::Lost => {
-                let id = self.start("endless", mark).await;
-                self.settled(id).await
-            }
-            Story::Cancelled => {
-                let id = self.start("endless", mark).await;
-                self.running(id, mark, world).await;
-                let request = InterventionRequest {
-                    intervention: Intervention::Cancel,
-                    reason: "enough".into(),
-                    expected_version: None,
-                };
-                let deadline = Instant::now() + PATIENCE;
-                loop {
-                    match self.control.intervene(id, &request).await {
-                        Ok(_) => break,
-                        // The cancel was taken and its answer lost: the second one meets an operation that is being cancelled.
-                        Err(error) if error.status() == Some(409) => break,
-                        Err(error) if error.is_transient() && Instant::now() < deadline => {
-                            tokio::time::sleep(Duration::from_millis(30)).await
-                        }
-                        Err(error) => panic!("cancel: {error:?}"),
-                    }
-                }
-                self.settled(id).await
+            Story::Rebuilt => {
+                let lost = "UPDATE projection_cursors SET revision = revision + 1000000 \
+                    WHERE organization_id IN (SELECT organization_id FROM packs)";
+                self.deployment.rows("control_plane", lost).await;
+                self.catalog_is_whole().await;
+                Promised::default()
             }
         }
     }
 
-    async fn touch_resource(&self, mark: &str) {
+    async fn write(&self, mark: &str) -> Promised {
+        let teller = &self.teller;
+        let description = mark.to_owned();
+        let definition = ApplyCapabilityDefinition {
+            parent: None,
+            description: description.clone(),
+            attribute_schema: None,
+        };
+        let name = "site.written".parse().expect("a name");
+        answered("define", || {
+            teller.catalog.apply_capability_definition(&name, &definition, None)
+        })
+        .await;
+        self.annotate(mark).await;
+        let pack = Scenario::with_content(
+            &format!("written-{mark}"),
+            &format!("name: main\ntitle: T\ndescription: Only published.\n{HOST}{ENDLESS}"),
+            &[("mark.txt", mark)],
+        );
+        let published = teller.publish(&pack).await;
+        let request = plan_of("one-host", mark);
+        let plan = answered("preview", || teller.control.preview(&request, None)).await;
+        self.newcomer().await;
+        let policy = format!("policy-{mark}");
+        let body = CommandPolicyBody::default();
+        answered("policy", || teller.execution.put_command_policy(&policy, None, &body)).await;
+        for draining in [true, false] {
+            self.drain(draining).await;
+        }
+        Promised {
+            operation: None,
+            pack: Some((published.name, published.digest)),
+            plan: Some((plan.id, plan.digest)),
+            policy: Some(policy),
+            description: Some(description),
+            annotation: Some(mark.to_owned()),
+        }
+    }
+
+    /// An organization that was never here asks for a plan: its catalog is followed from now on.
+    async fn newcomer(&self) {
+        let organization = Some(uuid::Uuid::now_v7());
+        let control = self
+            .deployment
+            .control_of("person:eve", &["operator", "viewer"], organization);
+        let request = plan_of("one-host", "none");
+        let refused = answer("preview", || control.preview(&request, None)).await;
+        refused.expect_err("it has no such pack");
+    }
+
+    async fn annotate(&self, mark: &str) {
         let id = "node/web-1".parse().expect("an id");
-        let resource = answered("read", || self.catalog.resource(&id)).await;
+        let resource = answered("read", || self.teller.catalog.resource(&id)).await;
         let mut annotations = resource.annotations.clone();
         annotations.insert("touched".into(), mark.to_owned());
         let apply = resource_catalog_api::ApplyResource {
@@ -190,171 +324,114 @@ impl Teller {
             connection: resource.connection,
             edges: None,
         };
-        answered("apply", || self.catalog.apply_resource(&id, &apply, None)).await;
+        answered("apply", || self.teller.catalog.apply_resource(&id, &apply, None)).await;
+    }
+
+    async fn drain(&self, draining: bool) {
+        until("the runner is set to drain", async || {
+            let query = RunnerListQuery::default();
+            let runners = answered("runners", || self.teller.execution.runners(&query)).await;
+            let runner = runners.items.first()?.clone();
+            let drained = answer("drain", || {
+                self.teller.execution.drain(runner.runner_id, runner.version, draining)
+            });
+            match drained.await {
+                Ok(_) => Some(()),
+                // The runner was heard of meanwhile, or the answer to this was lost: at its new version again.
+                Err(error) if matches!(error.status(), Some(409 | 412)) => None,
+                Err(error) => panic!("drain: {error:?}"),
+            }
+        })
+        .await;
+    }
+
+    /// Waits until work can go to the runner.
+    pub async fn runner_is_online(&self) {
+        until("the runner is online", async || {
+            let query = RunnerListQuery::default();
+            let runners = answered("runners", || self.teller.execution.runners(&query)).await;
+            let online =
+                |runner: &execution_plane_api::Runner| runner.status == execution_plane_api::RunnerStatus::Online;
+            runners.items.iter().any(online).then_some(())
+        })
+        .await;
+    }
+
+    async fn course(&self, mark: &str) -> Promised {
+        let scenario = course(mark);
+        let published = self.teller.publish(&scenario).await;
+        let id = self.teller.start(&scenario.pack, mark).await;
+        let promised = Promised {
+            pack: Some((published.name, published.digest)),
+            ..Promised::of(id)
+        };
+        let at_gate = |operation: &Operation| {
+            let gate = |waiting: &WaitingFor| matches!(waiting, WaitingFor::Gate { .. });
+            let state = operation.summary.state;
+            state.is_end() || state == OperationState::Unresolved || operation.waiting_for.iter().any(gate)
+        };
+        let operation = self.teller.standing(id, at_gate).await;
+        if operation.summary.state.is_end() || operation.summary.state == OperationState::Unresolved {
+            return promised;
+        }
+        self.teller.approve(id).await;
+        let operation = self.teller.settled(id).await;
+        if operation.summary.state == OperationState::Failed && self.world.lines(0, &format!("{mark}-use")) > 0 {
+            self.world.write(0, &format!("{mark}-ready"), "");
+            let retry = Intervention::Retry {
+                nodes: Vec::new(),
+                set: Default::default(),
+            };
+            self.teller.intervene(id, retry).await;
+            self.teller.settled(id).await;
+        }
+        promised
+    }
+
+    /// Both the submission and the cancel are tried again when execution-plane is back. The cancel is the younger
+    /// one, so it is nearly always the first to arrive; when it is not, the story is told once more.
+    async fn withdrawn(&self, mark: &str) -> Promised {
+        for again in 0.. {
+            self.deployment.kill(Role::ExecutionPlane).await;
+            let id = self.teller.start("endless", &format!("{mark}-{again}")).await;
+            let away = |operation: &Operation| {
+                let tried = |waiting: &WaitingFor| matches!(waiting, WaitingFor::Dependency { tries: 5.., .. });
+                operation.summary.state.is_end() || operation.waiting_for.iter().any(tried)
+            };
+            self.teller.standing(id, away).await;
+            self.teller.intervene(id, Intervention::Cancel).await;
+            self.launch(Role::ExecutionPlane);
+            self.teller.end(id).await;
+            let of_operation = AttemptListQuery {
+                operation_id: Some(id),
+                ..Default::default()
+            };
+            let attempts = answered("attempts", || self.teller.execution.attempts(&of_operation)).await;
+            if attempts.items.is_empty() {
+                return Promised::of(id);
+            }
+        }
+        unreachable!("there is always a further time")
     }
 
     /// Waits until the job runs on the host, or will never run there.
-    async fn running(&self, id: OperationId, mark: &str, world: &World) {
-        let deadline = Instant::now() + PATIENCE;
-        while world.lines(0, mark) == 0 {
-            let operation = answered("operation", || self.control.operation(id)).await;
-            let state = operation.summary.state;
-            if state.is_end() || state == OperationState::Unresolved {
-                return;
+    pub async fn running(&self, id: OperationId, mark: &str) {
+        until("the job runs", async || {
+            if self.world.lines(0, mark) > 0 {
+                return Some(());
             }
-            assert!(Instant::now() < deadline, "operation {id} does not run: {operation:#?}");
-            tokio::time::sleep(Duration::from_millis(30)).await;
-        }
-    }
-
-    /// Waits until the operation has ended, or stands because an outcome is not known or an operator is asked.
-    pub async fn settled(&self, id: OperationId) -> Operation {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let operation = answered("operation", || self.control.operation(id)).await;
-            let asked = operation
-                .waiting_for
-                .iter()
-                .any(|w| matches!(w, control_plane_api::WaitingFor::Intervention { .. }));
-            if operation.summary.state.is_end() || operation.summary.state == OperationState::Unresolved || asked {
-                return operation;
-            }
-            assert!(
-                Instant::now() < deadline,
-                "operation {id} comes to no end: {operation:#?}"
-            );
-            tokio::time::sleep(Duration::from_millis(30)).await;
-        }
-    }
-
-    /// Settles every outcome that is not known as failed, so that the operation ends.
-    pub async fn end(&self, id: OperationId) -> Operation {
-        for _ in 0..5 {
-            let operation = self.settled(id).await;
-            if operation.summary.state.is_end() {
-                return operation;
-            }
-            let runs = answered("node runs", || async {
-                self.control.node_runs(id, &ListNodeRunsQuery::default()).await
-            })
-            .await;
-            for run in runs.items.iter().filter(|run| run.state == NodeRunState::Unresolved) {
-                let request = InterventionRequest {
-                    intervention: Intervention::Resolve {
-                        node_id: run.node_id.clone(),
-                        resolution: Resolution::Failed,
-                        evidence: Vec::new(),
-                    },
-                    reason: "looked at the host".into(),
-                    expected_version: None,
-                };
-                answered("resolve", || self.control.intervene(id, &request)).await;
-            }
-        }
-        panic!("operation {id} cannot be brought to an end")
-    }
-
-    /// What must hold whatever was killed: checked on the platform's own word and on the host.
-    pub async fn check_invariants(&self, operation: &Operation, world: &World, mark: &str, story: Story) {
-        let id = operation.summary.id;
-        let lines = world.lines(0, mark);
-        assert!(lines <= 1, "{mark}: ran {lines} times on the host");
-        let state = operation.summary.state;
-        match story {
-            Story::Straight if state == OperationState::Succeeded => {
-                assert_eq!(lines, 1, "{mark}: succeeded without having run")
-            }
-            Story::Cancelled | Story::Lost => assert_ne!(
-                state,
-                OperationState::Succeeded,
-                "{mark}: a job without an end succeeded"
-            ),
-            Story::Straight => {}
-        }
-        self.events_are_gapless(id).await;
-        let claims = answered("claims", || async { self.control.claims(&PageQuery::default()).await }).await;
-        assert!(claims.items.is_empty(), "{mark}: claims outlive the run: {claims:#?}");
-        let query = execution_plane_api::AttemptListQuery {
-            operation_id: Some(id),
-            ..Default::default()
-        };
-        let attempts = answered("attempts", || self.execution.attempts(&query)).await;
-        let live: Vec<_> = attempts
-            .items
-            .iter()
-            .filter(|attempt| !attempt.state.is_terminal())
-            .collect();
-        assert!(live.is_empty(), "{mark}: attempts live on: {live:#?}");
-    }
-
-    async fn events_are_gapless(&self, id: OperationId) {
-        let mut query = ListEventsQuery {
-            limit: Some(1000),
-            ..Default::default()
-        };
-        let mut expected = 1;
-        loop {
-            let page = answered("events", || async { self.control.events(id, &query).await }).await;
-            for event in &page.items {
-                assert_eq!(event.sequence, expected, "a gap in the events of {id}");
-                expected += 1;
-            }
-            query.cursor = page.next_cursor;
-            if query.cursor.is_none() {
-                return;
-            }
-        }
-    }
-
-    /// The catalog's change records: gapless versions, in order, and the projection catches up with them.
-    pub async fn catalog_is_whole(&self) {
-        let mut after = 0;
-        let mut version = 0;
-        loop {
-            let query = resource_catalog_api::FeedQuery {
-                after,
-                limit: Some(1000),
-                ..Default::default()
-            };
-            let page = answered("feed", || self.catalog.feed(&query)).await;
-            for event in page
-                .events
-                .iter()
-                .filter(|event| event.resource_id.as_str() == "node/web-1")
-            {
-                assert!(
-                    event.version == version || event.version == version + 1,
-                    "version {} after {version}",
-                    event.version
-                );
-                version = event.version;
-            }
-            after = page.next_after;
-            if after >= page.head {
-                break;
-            }
-        }
-        let resource = answered("read", || async {
-            self.catalog.resource(&"node/web-1".parse().expect("an id")).await
+            let state = self.teller.operation(id).await.summary.state;
+            (state.is_end() || state == OperationState::Unresolved).then_some(())
         })
         .await;
-        assert_eq!(
-            resource.version, version,
-            "the last change record is the resource's version"
-        );
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let projections = answered("projections", || self.control.projections()).await;
-            let parked: usize = projections.iter().map(|p| p.parked.len()).sum();
-            assert_eq!(parked, 0, "{projections:#?}");
-            if !projections.is_empty() && projections.iter().all(|p| p.revision >= after) {
-                return;
-            }
-            assert!(
-                Instant::now() < deadline,
-                "the projection does not catch up: {projections:#?}"
-            );
-            tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+impl Promised {
+    pub fn of(id: OperationId) -> Self {
+        Self {
+            operation: Some(id),
+            ..Self::default()
         }
     }
 }
