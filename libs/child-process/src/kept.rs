@@ -123,6 +123,8 @@ impl Drop for KeptChild {
     fn drop(&mut self) {
         if self.exit_status().is_none() {
             let _ = self.signal(self.death.signal());
+            // One that was stopped would not take notice of it.
+            let _ = self.signal(Signal::CONT);
         }
     }
 }
