@@ -104,7 +104,8 @@ fn hosts_file(hosts: &Hosts) -> String {
             "---\nkind: Resource\nname: rack/demo-{number}\nspec:\n  resource_type: topology.rack\n  environment: demo\n  \
              lifecycle_status: running\n---\nkind: Resource\nname: node/{name}\nspec:\n  resource_type: compute.node.web\n  \
              environment: demo\n  labels: {{tier: web}}\n  lifecycle_status: running\n  connection:\n    address: {address}\n    \
-             port: {port}\n    user: {user}\n    host_keys:\n      - {host_key}\n  edges:\n    - {{edge_type: part_of, target: rack/demo-{number}}}\n"
+             port: {port}\n    user: {user}\n    python_interpreter: /usr/bin/python3\n    host_keys:\n      - {host_key}\n  \
+             edges:\n    - {{edge_type: part_of, target: rack/demo-{number}}}\n"
         );
     }
     text
