@@ -100,7 +100,11 @@ async fn die_at_each(stage: Arc<Stage>, places: Vec<(String, Story)>, lane: usiz
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_at_every_named_place_nothing_is_lost_and_nothing_runs_twice() {
-    let options = Options::default();
+    // Short, because some stories wait for it to run out; not so short that a busy machine cannot renew in time.
+    let options = Options {
+        lease_seconds: 3.0,
+        ..Options::default()
+    };
     let (first, second) = tokio::join!(Stage::up(&options), Stage::up(&options));
     let declared = first.deployment.platform(&["failpoints"]);
     let declared: Vec<String> = declared.lines().map(str::to_owned).collect();

@@ -193,10 +193,11 @@ async fn field_note_20_an_unapproved_node_runs_by_no_path() {
         nodes: Vec::new(),
         set: Default::default(),
     }];
+    // To skip the node itself would be a decision of its own, which lets nothing run.
+    tried.push(Intervention::Skip {
+        node_id: nodes[0].clone(),
+    });
     for node_id in &nodes {
-        tried.push(Intervention::Skip {
-            node_id: node_id.clone(),
-        });
         tried.push(Intervention::Resolve {
             node_id: node_id.clone(),
             resolution: control_plane_api::Resolution::Failed,
