@@ -118,13 +118,48 @@ impl Database {
         Ok(self.sqlx.begin_with(begin).await?)
     }
 
+    /// [`Database::begin`] for what matters only together with a later, synced commit, or repeats
+    /// idempotent work when the server crashes and loses it: its commit does not wait for the disk.
+    ///
+    /// # Errors
+    /// As [`Database::begin`].
+    pub async fn begin_sqlx_unsynced(
+        &self,
+        scope: impl Into<Scope> + Send,
+    ) -> Result<sqlx::Transaction<'static, Postgres>, DatabaseError> {
+        // Built from a UUID's digits only.
+        let begin = AssertSqlSafe(scope.into().begin_unsynced_sql());
+        Ok(self.sqlx.begin_with(begin).await?)
+    }
+
     /// Begins a transaction of tokio-postgres in `scope`, in one round trip. Dropped, it rolls back.
     ///
     /// # Errors
     /// No connection, or the server refused.
     pub async fn begin_hot(&self, scope: impl Into<Scope> + Send) -> Result<OrgTransaction, DatabaseError> {
-        let scope = scope.into();
-        OrgTransaction::begin(self.hot.get().await?, scope).await
+        let transaction = self.begin_pipelined(scope).await?;
+        transaction.begun().await?;
+        Ok(transaction)
+    }
+
+    /// [`Database::begin_hot`] without a round trip of its own: the answer comes with that of the first
+    /// statement. Read or lock first, ask [`OrgTransaction::begun`], and write then.
+    ///
+    /// # Errors
+    /// No connection, or it was lost.
+    pub async fn begin_pipelined(&self, scope: impl Into<Scope> + Send) -> Result<OrgTransaction, DatabaseError> {
+        let begin = scope.into().begin_sql();
+        OrgTransaction::begin(self.hot.get().await?, &begin).await
+    }
+
+    /// [`Database::begin_pipelined`] for what only repeats idempotent work when the server crashes and
+    /// loses it: its commit does not wait for the disk.
+    ///
+    /// # Errors
+    /// As [`Database::begin_pipelined`].
+    pub async fn begin_unsynced(&self, scope: impl Into<Scope> + Send) -> Result<OrgTransaction, DatabaseError> {
+        let begin = scope.into().begin_unsynced_sql();
+        OrgTransaction::begin(self.hot.get().await?, &begin).await
     }
 
     /// Asks the server for a sign of life, for readiness.

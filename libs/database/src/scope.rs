@@ -19,6 +19,11 @@ impl From<OrganizationId> for Scope {
 }
 
 impl Scope {
+    /// The same for a transaction whose commit need not be durable at once.
+    pub(crate) fn begin_unsynced_sql(self) -> String {
+        format!("{}; SET LOCAL synchronous_commit TO off", self.begin_sql())
+    }
+
     /// The statements that begin a transaction in this scope, sent as one message.
     pub(crate) fn begin_sql(self) -> String {
         match self {

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use database::Database;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::consumers::{forget_silent, reap};
@@ -14,6 +15,9 @@ use crate::signal::Signal;
 
 /// Rows a batch: large enough that one commit serves many, small enough to stay prompt.
 const BATCH: i64 = 500;
+/// Time between batches while events keep coming: each is a synced commit, which the commits of those
+/// who write have to wait for. After a rest the first event is carried at once.
+const GATHER: Duration = Duration::from_millis(20);
 /// Time between looks when nobody says anything, between tries to become leader, and after a fault.
 const SWEEP: Duration = Duration::from_secs(1);
 
@@ -89,11 +93,17 @@ impl Sequencer {
     /// Carries batches until leadership ends.
     async fn lead(&self, mut leader: Leader, shutdown: &CancellationToken) {
         self.signal.advance(leader.head());
+        let mut not_before = Instant::now();
         let mut reaping = tokio::time::interval(REAPING);
         reaping.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
+            let next = tokio::time::sleep_until(not_before);
+            if shutdown.run_until_cancelled(next).await.is_none() {
+                return;
+            }
             match self.drain(&mut leader).await {
-                Ok(()) => {}
+                Ok(false) => {}
+                Ok(true) => not_before = Instant::now() + GATHER,
                 Err(LeaderError::Fenced) => {
                     tracing::info!("another sequencer has taken over");
                     return;
@@ -125,20 +135,27 @@ impl Sequencer {
         }
     }
 
-    /// Carries all that is there.
-    async fn drain(&self, leader: &mut Leader) -> Result<(), LeaderError> {
+    /// Carries all that is there; says whether there was anything.
+    async fn drain(&self, leader: &mut Leader) -> Result<bool, LeaderError> {
+        let mut any = false;
         loop {
             if let Some(names) = self.failpoints {
                 failpoints::hit(names.before_commit);
             }
             let batch = leader.batch(BATCH).await?;
-            if batch.placed + batch.parked == 0 {
-                return Ok(());
+            let carried = batch.placed + batch.parked;
+            if carried == 0 {
+                return Ok(any);
             }
+            any = true;
             if let Some(names) = self.failpoints {
                 failpoints::hit(names.after_commit);
             }
             self.signal.advance(batch.head);
+            // Who commits from here on says so again.
+            if carried < BATCH.unsigned_abs() {
+                return Ok(any);
+            }
         }
     }
 }

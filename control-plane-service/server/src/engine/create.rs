@@ -50,7 +50,10 @@ impl Engine {
     /// # Errors
     /// When the store does not answer.
     pub async fn turn_for_new(&self, organization: OrganizationId, id: OperationId) -> Result<Turn<'_>, EngineError> {
-        Turn::begin(self, organization, &BTreeSet::from([id])).await
+        let turn = Turn::begin(self, organization, &BTreeSet::from([id])).await?;
+        // The caller writes at once.
+        turn.transaction().begun().await?;
+        Ok(turn)
     }
 }
 
@@ -73,8 +76,10 @@ impl Turn<'_> {
         if !operation::insert(&self.tx, decision.state.operation(), &new.request()).await? {
             return Ok(Err(CreateRefused::PlanCarriedOut(new.plan_id)));
         }
-        result_channel::open(&self.tx, self.organization).await?;
-        plan_revision::insert(&self.tx, self.organization, new.id, 1, new.plan_id, &new.document).await?;
+        futures::try_join!(
+            result_channel::open(&self.tx, self.organization),
+            plan_revision::insert(&self.tx, self.organization, new.id, 1, new.plan_id, &new.document),
+        )?;
         self.seat_new(new.id, now, decision);
         self.tell(new.id, vec![Input::Started]);
         Ok(Ok(()))

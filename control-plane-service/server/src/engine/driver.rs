@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use control_plane_ports::runtime::backoff;
 use control_plane_ports::{Advanced, DriverError, EffectId, OperationDriver, Wakeups};
-use database::{DatabaseError, Scope};
+use database::Scope;
 use kernel::id::{OperationId, OrganizationId};
 use uuid::Uuid;
 
@@ -97,10 +97,8 @@ impl Wakeups for Engine {
 impl Engine {
     /// Claims what is due. Losing the claim offers it again, so nothing is synced.
     async fn due(&self, limit: i64) -> Result<Vec<(OrganizationId, OperationId)>, EngineError> {
-        let tx = self.database.begin_hot(Scope::All).await?;
-        tx.batch_execute("SET LOCAL synchronous_commit TO off")
-            .await
-            .map_err(DatabaseError::from)?;
+        let tx = self.database.begin_unsynced(Scope::All).await?;
+        tx.begun().await?;
         let due = wakeup::claim_due(&tx, limit).await?;
         if due.is_empty() {
             tx.rollback().await?;
@@ -163,10 +161,7 @@ impl Engine {
     /// only logged.
     async fn note_failure(&self, owned: &OwnedEffect, error: &Unsettled) {
         let note = async {
-            let tx = self.database.begin_hot(owned.organization).await?;
-            tx.batch_execute("SET LOCAL synchronous_commit TO off")
-                .await
-                .map_err(DatabaseError::from)?;
+            let tx = self.database.begin_unsynced(owned.organization).await?;
             // Someone else may pick it up when this process is gone for longer than the longest pause.
             let pause = backoff(u32::MAX, 0) + std::time::Duration::from_secs(5);
             effect::failed(
@@ -193,10 +188,7 @@ impl Engine {
     pub(crate) async fn delete_done_effects(&self) -> Result<(), EngineError> {
         for (organization, done) in self.open_effects.all_done() {
             let ids: Vec<Uuid> = done.iter().flat_map(|(_, ids)| ids.iter().copied()).collect();
-            let tx = self.database.begin_hot(organization).await?;
-            tx.batch_execute("SET LOCAL synchronous_commit TO off")
-                .await
-                .map_err(DatabaseError::from)?;
+            let tx = self.database.begin_unsynced(organization).await?;
             effect::done(&tx, &ids).await?;
             points::hit("control_plane.effects_done.before_commit");
             tx.commit().await?;

@@ -10,6 +10,7 @@ mod crowd;
 pub mod driver;
 mod facts;
 mod ids;
+mod news;
 mod open_effects;
 mod slots;
 pub mod turn;
@@ -27,6 +28,7 @@ use tokio::sync::broadcast;
 use uuid::Uuid;
 
 pub use create::{CreateRefused, NewOperationRequest};
+pub use news::{News, Newsroom};
 pub use open_effects::OpenEffects;
 pub use turn::Turn;
 
@@ -36,7 +38,7 @@ use slots::Slots;
 
 /// How many operations are remembered between advances.
 const REMEMBERED: usize = 4_096;
-/// Who watches live operations and lags further behind than this reads the events again.
+/// Who listens for organizations and lags further behind than this reads them again.
 const CHANGES_KEPT: usize = 4_096;
 /// Beyond this many, whose an operation is is asked of the database again.
 const OWNERS_KNOWN: usize = 50_000;
@@ -115,7 +117,7 @@ pub struct Engine {
     pub(crate) open_effects: OpenEffects,
     runtime: Arc<dyn DurableRuntime>,
     signal: Signal,
-    changes: broadcast::Sender<OperationId>,
+    pub(crate) newsroom: Newsroom,
     organizations: broadcast::Sender<OrganizationId>,
     crowd: Crowd,
     /// Whose an operation is, for those met lately.
@@ -138,7 +140,7 @@ impl Engine {
             open_effects: OpenEffects::default(),
             runtime,
             signal,
-            changes: broadcast::Sender::new(CHANGES_KEPT),
+            newsroom: Newsroom::default(),
             organizations: broadcast::Sender::new(CHANGES_KEPT),
             crowd: Crowd::default(),
             owners: Mutex::default(),
@@ -153,11 +155,6 @@ impl Engine {
     /// The runtime that drives the operations.
     pub(crate) fn runtime(&self) -> &Arc<dyn DurableRuntime> {
         &self.runtime
-    }
-
-    /// Ids of operations as they change, committed already.
-    pub(crate) fn changes(&self) -> broadcast::Receiver<OperationId> {
-        self.changes.subscribe()
     }
 
     /// Organizations as their operations change: someone must listen for their results.
@@ -234,10 +231,7 @@ impl Engine {
 
     fn announce(&self, organization: OrganizationId, advances: &[Advance], woken: BTreeSet<OperationId>) {
         self.learn(advances.iter().map(|advance| (organization, advance.operation)));
-        // Nobody watching is no fault.
-        for advance in advances {
-            let _ = self.changes.send(advance.operation);
-        }
+        // Nobody listening is no fault.
         let _ = self.organizations.send(organization);
         self.signal.wake();
         for operation in woken {

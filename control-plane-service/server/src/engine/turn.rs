@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::facts;
 use super::ids::FreshIds;
 use super::slots::{Guards, Slot};
-use super::{Advance, Engine, EngineError, Telling};
+use super::{Advance, Engine, EngineError, News, Telling};
 use crate::points;
 use crate::store::effect::OwnedEffect;
 use crate::store::inbox::Told;
@@ -58,7 +58,7 @@ impl<'e> Turn<'e> {
         ids: &BTreeSet<OperationId>,
     ) -> Result<Self, EngineError> {
         let slots = engine.slots.lock(ids).await;
-        let tx = engine.database.begin_hot(organization).await?;
+        let tx = engine.database.begin_pipelined(organization).await?;
         Ok(Self {
             engine,
             organization,
@@ -85,6 +85,7 @@ impl<'e> Turn<'e> {
     pub(super) async fn fence(&mut self) -> Result<BTreeMap<OperationId, Vec<Input>>, EngineError> {
         let ids: Vec<Uuid> = self.slots.keys().map(|id| id.0).collect();
         let (locked, told) = futures::try_join!(operation::lock(&self.tx, &ids), inbox::drain(&self.tx, &ids))?;
+        self.tx.begun().await?;
         for row in locked {
             let remembered = self.slots.get_mut(&row.id).and_then(|slot| slot.take(row.revision));
             let state = match remembered {
@@ -304,6 +305,13 @@ impl Engine {
             }
             if let Some(wanted) = writes.wakeups.get(&id) {
                 slot.wakeup = Some(*wanted);
+            }
+            if self.newsroom.is_followed(id) {
+                let news = News {
+                    events: writes.events_of(id).cloned().collect(),
+                    is_over: seat.state.operation().status.is_end(),
+                };
+                self.newsroom.tell(id, news);
             }
             advances.push(Advance {
                 operation: id,

@@ -52,6 +52,18 @@ impl StoredPlanner {
             .map_err(|error| database_problem(&error))
     }
 
+    /// For a plan that an operation is about to follow. Nobody is told of it before the operation's own
+    /// commit, which is synced and brings to the disk all that was committed before it.
+    async fn begin_with_operation(
+        &self,
+        organization: OrganizationId,
+    ) -> Result<Transaction<'static, Postgres>, Problem> {
+        self.database
+            .begin_sqlx_unsynced(organization)
+            .await
+            .map_err(|error| database_problem(&error))
+    }
+
     async fn keep(
         &self,
         mut tx: Transaction<'static, Postgres>,
@@ -98,7 +110,7 @@ impl Planner for StoredPlanner {
         request: &PlanRequest,
     ) -> Result<ReadyPlan, Problem> {
         self.projection.follow(organization).await;
-        let mut tx = self.begin(organization).await?;
+        let mut tx = self.begin_with_operation(organization).await?;
         let made = make(&mut tx, &self.library, organization, request).await?;
         self.keep(tx, organization, subject, made).await
     }
@@ -109,7 +121,7 @@ impl Planner for StoredPlanner {
         base: &PlanDocument,
         set: &Map<String, Value>,
     ) -> Result<ReadyPlan, Problem> {
-        let mut tx = self.begin(organization).await?;
+        let mut tx = self.begin_with_operation(organization).await?;
         let made = remake(&mut tx, &self.library, organization, base.plan(), set).await?;
         self.keep(tx, organization, "service:control-plane", made).await
     }

@@ -22,7 +22,7 @@ mod verdict;
 pub mod wait;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use api_kit::{OpenApiRouter, routes};
@@ -47,6 +47,8 @@ const SWEEP: Duration = Duration::from_secs(1);
 pub struct Projection {
     database: Database,
     events: Arc<dyn EventSource>,
+    /// Known to be followed: their rows are there and stay.
+    known: Mutex<HashSet<OrganizationId>>,
     /// Organizations may have come.
     asked: Notify,
     /// Counts what was applied, by anyone here.
@@ -62,6 +64,7 @@ impl Projection {
         Arc::new(Self {
             database,
             events,
+            known: Mutex::default(),
             asked: Notify::new(),
             applied: watch::Sender::new(0),
             wanted: watch::Sender::new(0),
@@ -71,11 +74,22 @@ impl Projection {
     /// Has an organization's catalog followed from now on. A store that does not answer is asked again by
     /// the next one who needs it.
     pub async fn follow(&self, organization: OrganizationId) {
+        if self.known().contains(&organization) {
+            return;
+        }
         match store::follow(&self.database, organization).await {
-            Ok(true) => self.asked.notify_one(),
-            Ok(false) => {}
+            Ok(is_new) => {
+                self.known().insert(organization);
+                if is_new {
+                    self.asked.notify_one();
+                }
+            }
             Err(error) => tracing::warn!(error = %error, "an organization cannot be followed yet"),
         }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashSet<OrganizationId>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Has an organization's copy made anew from a snapshot.

@@ -52,7 +52,8 @@ pub async fn page(
     rows.into_iter().map(|row| view(row.body.0)).collect()
 }
 
-fn view(event: Event) -> Result<OperationEvent, StoreError> {
+/// An event as people see it.
+pub fn view(event: Event) -> Result<OperationEvent, StoreError> {
     let corrupt = |error: serde_json::Error| StoreError::corrupt("event")(Box::new(error));
     let mut detail = serde_json::to_value(&event.kind).map_err(corrupt)?;
     let (mut node_id, mut run) = (None, None);

@@ -40,9 +40,11 @@ pub async fn write(
     Ok(())
 }
 
-/// Takes everything that the (locked) operations were told, in order.
+/// Takes everything that the (locked) operations of the transaction's organization were told, in order.
+/// Outside of a transaction there is none, and nothing is taken.
 pub async fn drain(tx: &OrgTransaction, operations: &[Uuid]) -> Result<BTreeMap<OperationId, Vec<Told>>, StoreError> {
-    const SQL: &str = "WITH taken AS (DELETE FROM inbox WHERE operation_id = ANY($1) RETURNING id, operation_id, body) \
+    const SQL: &str = "WITH taken AS (DELETE FROM inbox WHERE operation_id = ANY($1) \
+        AND organization_id = current_setting('app.organization_id')::uuid RETURNING id, operation_id, body) \
         SELECT operation_id, body FROM taken ORDER BY id";
     let mut told: BTreeMap<OperationId, Vec<Told>> = BTreeMap::new();
     for row in query(tx, SQL, &[&operations]).await? {

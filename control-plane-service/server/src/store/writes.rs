@@ -73,6 +73,14 @@ impl Writes {
             .map(|(_, row)| row)
     }
 
+    /// The events of an operation, in their order.
+    pub fn events_of(&self, id: OperationId) -> impl Iterator<Item = &Event> {
+        self.events
+            .iter()
+            .filter(move |(operation, _)| *operation == id)
+            .map(|(_, event)| event)
+    }
+
     /// Whether nothing is to be written.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()

@@ -66,7 +66,7 @@ pub async fn finish(database: &Database, batch: &[Report]) -> Result<Vec<Finishe
     for (index, report) in batch.iter().enumerate() {
         parties.entry(report.reporter.organization).or_default().push(index);
     }
-    let transaction = database.begin_hot(Scope::All).await?;
+    let transaction = database.begin_pipelined(Scope::All).await?;
     let mut outcomes: Vec<Option<Finished>> = vec![None; batch.len()];
     for (organization, indices) in parties {
         finish_part(&transaction, organization, batch, &indices, &mut outcomes).await?;
@@ -96,6 +96,7 @@ async fn finish_part(
         earlier(transaction, organization, &ids),
     );
     acting?;
+    transaction.begun().await?;
     let (mut locked, mut artifacts, earlier) = (locked?, artifacts?, earlier?);
     let mut ends: Vec<End> = Vec::new();
     for &index in indices {

@@ -76,7 +76,7 @@ pub async fn pull(
     held: &[(AttemptId, u64)],
 ) -> Result<Pulled, StoreError> {
     let since = Instant::now();
-    let transaction = database.begin_hot(puller.organization).await?;
+    let transaction = database.begin_pipelined(puller.organization).await?;
     let look = Look {
         transaction: &transaction,
         puller,
@@ -89,6 +89,7 @@ pub async fn pull(
     if session != puller.grantee.session {
         return Ok(Pulled::Superseded);
     }
+    transaction.begun().await?;
     let compared = Compared::of(&leases, held, session);
     look.adopt(terms, &compared.adopted).await?;
     let mut granted = look.deliver_again(terms, &compared.undelivered).await?;

@@ -38,18 +38,16 @@ pub async fn renew(
     grantee: Grantee,
     ids: &[AttemptId],
 ) -> Result<Renewed, StoreError> {
-    let transaction = database.begin_hot(organization).await?;
+    let transaction = database.begin_unsynced(organization).await?;
     let (organization, runner) = (organization.as_uuid(), grantee.runner.as_uuid());
     let session = words::column(grantee.session);
     let ids: Vec<Uuid> = ids.iter().map(|id| id.as_uuid()).collect();
-    let current = async {
-        transaction.batch_execute("SET LOCAL synchronous_commit = off").await?;
-        let statement = transaction.prepare_cached(SESSION).await?;
-        transaction.query_opt(&statement, &[&organization, &runner]).await
-    };
-    if current.await?.map(|row| row.get(0)) != Some(session) {
+    let statement = transaction.prepare_cached(SESSION).await?;
+    let current = transaction.query_opt(&statement, &[&organization, &runner]).await?;
+    if current.map(|row| row.get(0)) != Some(session) {
         return Ok(None);
     }
+    transaction.begun().await?;
     let statement = transaction.prepare_cached(RENEW).await?;
     let lease = terms.lease.as_seconds_f64();
     let rows = transaction
@@ -71,7 +69,7 @@ pub async fn look(
     grantee: Grantee,
     ids: &[AttemptId],
 ) -> Result<HashMap<AttemptId, Kept>, StoreError> {
-    let transaction = database.begin_hot(organization).await?;
+    let transaction = database.begin_pipelined(organization).await?;
     let ids: Vec<Uuid> = ids.iter().map(|id| id.as_uuid()).collect();
     let session = words::column(grantee.session);
     let statement = transaction.prepare_cached(LOOK).await?;

@@ -23,14 +23,11 @@ pub async fn acknowledge(
     ids: &[AttemptId],
 ) -> Result<(), StoreError> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.as_uuid()).collect();
-    let transaction = database.begin_hot(organization).await?;
-    let (relaxed, acknowledged) =
-        futures::join!(transaction.batch_execute("SET LOCAL synchronous_commit = off"), async {
-            let statement = transaction.prepare_cached(ACKNOWLEDGE).await?;
-            transaction.execute(&statement, &[&organization.as_uuid(), &ids]).await
-        },);
-    relaxed?;
-    acknowledged?;
+    let transaction = database.begin_unsynced(organization).await?;
+    let statement = transaction.prepare_cached(ACKNOWLEDGE).await?;
+    transaction
+        .execute(&statement, &[&organization.as_uuid(), &ids])
+        .await?;
     failpoints::hit("execution_plane.ack.before_commit");
     transaction.commit().await?;
     failpoints::hit("execution_plane.ack.after_commit");
@@ -46,7 +43,7 @@ pub async fn pull(
     organization: OrganizationId,
     limit: u32,
 ) -> Result<Vec<ExecutionResult>, StoreError> {
-    let transaction = database.begin_hot(organization).await?;
+    let transaction = database.begin_pipelined(organization).await?;
     let statement = transaction.prepare_cached(PULL).await?;
     let rows = transaction
         .query(&statement, &[&organization.as_uuid(), &i64::from(limit)])

@@ -33,7 +33,7 @@ pub async fn started(
     phase: Phase,
     isolation_used: Isolation,
 ) -> Result<Result<State, Refused>, StoreError> {
-    let transaction = database.begin_hot(reporter.organization).await?;
+    let transaction = database.begin_unsynced(reporter.organization).await?;
     let locked = match reporter.lock(&transaction).await? {
         Ok(locked) => locked,
         Err(fenced) => return Ok(Err(Refused::Fenced(fenced))),
@@ -52,7 +52,7 @@ pub async fn started(
         Outcome::Unchanged => return Ok(Ok(locked.attempt.state)),
         Outcome::Refused(refusal) => return Ok(Err(Refused::Fenced(Fenced::by_rule(refusal)))),
     };
-    transaction.batch_execute("SET LOCAL synchronous_commit = off").await?;
+    transaction.begun().await?;
     let statement = transaction.prepare_cached(UPDATE).await?;
     let organization = reporter.organization.as_uuid();
     let (id, rank) = (reporter.attempt.as_uuid(), isolation_rank(isolation_used));

@@ -67,7 +67,7 @@ pub async fn submit(
         parties.entry(submission.organization).or_default().push(index);
     }
     let since = Instant::now();
-    let transaction = database.begin_hot(Scope::All).await?;
+    let transaction = database.begin_pipelined(Scope::All).await?;
     let mut outcomes: Vec<Option<Submitted>> = vec![None; batch.len()];
     for (organization, indices) in parties {
         let part = Part {
@@ -125,6 +125,7 @@ impl Part<'_> {
             self.existing(&checked),
         );
         acting?;
+        self.transaction.begun().await?;
         let (lookups, mut existing) = (lookups?, existing?);
         let mut admitted = Vec::new();
         for &index in indices {

@@ -138,6 +138,58 @@ async fn a_begin_that_is_given_up_midway_leaves_no_open_transaction_in_the_pool(
 }
 
 #[tokio::test]
+async fn a_pipelined_transaction_is_begun_in_its_scope_before_its_first_statement() {
+    let test = notebook().await;
+    let api = test.open(ServiceRole::Api);
+    let ours = OrganizationId::new_v7();
+    write(&api, ours, "a").await;
+    write(&api, OrganizationId::new_v7(), "b").await;
+    for begun in [api.begin_pipelined(ours).await, api.begin_unsynced(ours).await] {
+        let transaction = begun.unwrap();
+        let rows = transaction.query("SELECT body FROM notes", &[]).await.unwrap();
+        assert_eq!(rows.len(), 1);
+        transaction.begun().await.unwrap();
+        let insert = "INSERT INTO notes (organization_id, body) VALUES ($1, 'undone')";
+        transaction.execute(insert, &[&ours.as_uuid()]).await.unwrap();
+        transaction.rollback().await.unwrap();
+        assert_eq!(bodies_hot(&api, ours.into()).await, ["a"]);
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_that_could_not_begin_is_not_committed() {
+    let test = notebook().await;
+    let superuser = test.open_superuser();
+    let api = test.open(ServiceRole::Api);
+    drop(api.begin_hot(Scope::All).await.unwrap());
+    let transaction = api.begin_pipelined(OrganizationId::new_v7()).await.unwrap();
+    write_off(&superuser).await;
+    transaction.begun().await.ok();
+    transaction.commit().await.unwrap_err();
+}
+
+/// Ends every connection of the api role to this database.
+async fn write_off(superuser: &Database) {
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+        WHERE datname = current_database() AND pid <> pg_backend_pid() AND usename LIKE '%\\_api'";
+    superuser.hot().get().await.unwrap().batch_execute(end).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_unsynced_commit_is_seen_by_everyone_like_any_other() {
+    let test = notebook().await;
+    let api = test.open(ServiceRole::Api);
+    let ours = OrganizationId::new_v7();
+    let transaction = api.begin_unsynced(ours).await.unwrap();
+    let insert = "INSERT INTO notes (organization_id, body) VALUES ($1, 'x')";
+    transaction.execute(insert, &[&ours.as_uuid()]).await.unwrap();
+    let row = transaction.query_one("SHOW synchronous_commit", &[]).await.unwrap();
+    assert_eq!(row.get::<_, String>(0), "off");
+    transaction.commit().await.unwrap();
+    assert_eq!(bodies_hot(&api, ours.into()).await, ["x"]);
+}
+
+#[tokio::test]
 async fn both_libraries_tell_the_violated_constraint_by_name() {
     let test = notebook().await;
     let api = test.open(ServiceRole::Api);

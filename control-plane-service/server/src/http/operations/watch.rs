@@ -43,9 +43,9 @@ fn follow(
     after: i64,
 ) -> impl Stream<Item = Result<SseEvent, Problem>> + Send {
     async_stream::try_stream! {
-        let mut changes = app.engine.changes();
+        let mut news = app.engine.newsroom.follow(id);
         let mut after = after;
-        loop {
+        'rows: loop {
             let (events, standing) = read(&app, organization, id, after, PAGE).await?;
             for event in &events {
                 after = event.sequence;
@@ -58,15 +58,19 @@ fn follow(
             if standing.is_over {
                 return;
             }
-            // A missed or lagging notice only costs the rest of the sweep.
-            let told = async {
-                while let Ok(changed) = changes.recv().await {
-                    if changed == id {
-                        return;
-                    }
+            // What happens in this process is told whole. Whatever is missing is in the rows.
+            while let Ok(Ok(news)) = tokio::time::timeout(SWEEP, news.recv()).await {
+                let Some(events) = news.after(after) else { continue 'rows };
+                for event in events {
+                    let event = events::view(event.clone()).map_err(of_store)?;
+                    after = event.sequence;
+                    let event = SseEvent::new("event", &event).map_err(|error| internal_problem(&error))?;
+                    yield event.id(after);
                 }
-            };
-            let _ = tokio::time::timeout(SWEEP, told).await;
+                if news.ends_at(after) {
+                    return;
+                }
+            }
         }
     }
 }
