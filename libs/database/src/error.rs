@@ -45,6 +45,8 @@ pub enum SqlState {
     InsufficientPrivilege,
     /// 57P01, 57P02, 57P03 or class 08: the server ends, starts, or lost the connection.
     ConnectionLost,
+    /// Class 53: no disk, no memory or no connection left.
+    Exhausted,
     /// Any other.
     Other,
 }
@@ -61,6 +63,7 @@ impl SqlState {
             "42501" => Self::InsufficientPrivilege,
             "57P01" | "57P02" | "57P03" => Self::ConnectionLost,
             code if code.starts_with("08") => Self::ConnectionLost,
+            code if code.starts_with("53") => Self::Exhausted,
             _ => Self::Other,
         }
     }
@@ -100,7 +103,8 @@ impl DatabaseError {
         }
     }
 
-    /// Whether running the whole transaction again may succeed.
+    /// Whether running the whole transaction again may succeed: at once or, when the server is short of
+    /// something or a statement took too long, later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -109,7 +113,13 @@ impl DatabaseError {
             Self::Sqlx(sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut) => true,
             other => matches!(
                 other.sql_state(),
-                Some(SqlState::Serialization | SqlState::ConnectionLost)
+                Some(
+                    SqlState::Serialization
+                        | SqlState::ConnectionLost
+                        | SqlState::QueryCanceled
+                        | SqlState::LockNotAvailable
+                        | SqlState::Exhausted
+                )
             ),
         }
     }
