@@ -11,6 +11,9 @@ use crate::exit::Exit;
 
 const TOKEN_HINT: &str = "make a token with 'platform token mint' and set PLATFORM_TOKEN to it, or name its file in the context (token_file)";
 
+const ROLE_HINT: &str =
+    "show another token: 'platform token mint SUBJECT --role ROLE' makes one where the platform's key is";
+
 /// Clients of one platform.
 pub struct Platform {
     pub catalog: resource_catalog_api::Client,
@@ -79,11 +82,11 @@ pub fn of_problem(problem: &Problem) -> CliError {
                 problem: e.detail.clone(),
             })
             .collect(),
-        hint: if problem.status == 401 {
+        hint: match problem.status {
             // The service's remedy is for those who write requests.
-            Some(TOKEN_HINT.to_owned())
-        } else {
-            problem.remedy.clone()
+            401 => Some(TOKEN_HINT.to_owned()),
+            403 => problem.remedy.clone().or_else(|| Some(ROLE_HINT.to_owned())),
+            _ => problem.remedy.clone(),
         },
         code: Some(problem.code.clone()),
     }

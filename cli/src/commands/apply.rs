@@ -3,6 +3,7 @@ use execution_plane_api::CommandPolicyBody;
 use kernel::{DottedName, ResourceId};
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use serde_path_to_error::{Path, Segment, Track};
 
 use crate::args::Apply;
 use crate::error::{CliError, Fault};
@@ -75,8 +76,12 @@ pub async fn run(apply: &Apply, platform: &Platform, printer: Printer) -> Result
 
 /// Every refused document, each fault at its line.
 fn merge(earlier: Option<CliError>, manifest: &Manifest, error: CliError) -> CliError {
-    let mut all =
-        earlier.unwrap_or_else(|| CliError::new(error.exit, "the platform refused what these files describe"));
+    let said = if error.exit == Exit::Usage {
+        "these files describe what cannot be"
+    } else {
+        "the platform refused what these files describe"
+    };
+    let mut all = earlier.unwrap_or_else(|| CliError::new(error.exit, said));
     if error.faults.is_empty() {
         all.faults.push(Fault {
             place: manifest.place_of(""),
@@ -159,10 +164,13 @@ fn name<T: std::str::FromStr<Err: std::fmt::Display>>(manifest: &Manifest) -> Re
         .map_err(|error: T::Err| CliError::usage("not a name").fault("", error.to_string()))
 }
 
-/// The document's spec as the API's own body; unknown fields are refused here, with their line.
+/// The document's spec as the API's own body; unknown fields and values of a wrong kind are refused here,
+/// with their line.
 fn body<T: DeserializeOwned>(manifest: &Manifest) -> Result<T, CliError> {
     let mut unknown = Vec::new();
-    let parsed = serde_ignored::deserialize(&manifest.spec, |path| unknown.push(path.to_string()));
+    let mut track = Track::new();
+    let reader = serde_path_to_error::Deserializer::new(&manifest.spec, &mut track);
+    let parsed = serde_ignored::deserialize(reader, |path| unknown.push(path.to_string()));
     let mut error = CliError::usage("not a valid document");
     for path in unknown {
         error = error.fault(format!("/{}", path.replace('.', "/")), "unknown field");
@@ -170,6 +178,16 @@ fn body<T: DeserializeOwned>(manifest: &Manifest) -> Result<T, CliError> {
     match parsed {
         Ok(parsed) if error.faults.is_empty() => Ok(parsed),
         Ok(_) => Err(error),
-        Err(fault) => Err(error.fault("", fault.to_string())),
+        Err(fault) => Err(error.fault(pointer(&track.path()), fault.to_string())),
     }
+}
+
+/// A place in a value as a JSON Pointer.
+fn pointer(path: &Path) -> String {
+    let parts = path.iter().filter_map(|segment| match segment {
+        Segment::Map { key } | Segment::Enum { variant: key } => Some(key.replace('~', "~0").replace('/', "~1")),
+        Segment::Seq { index } => Some(index.to_string()),
+        Segment::Unknown => None,
+    });
+    parts.map(|part| format!("/{part}")).collect()
 }
