@@ -38,6 +38,12 @@ impl Counter {
         row.get::<_, i64>(0) as f64
     }
 
+    /// The server's version.
+    pub async fn version(&self) -> String {
+        let row = self.client.query_one("SHOW server_version", &[]).await;
+        row.expect("the server tells its version").get(0)
+    }
+
     /// Runs a statement of the benchmark's own.
     pub async fn run(&self, statement: &str) {
         self.client.batch_execute(statement).await.expect("the statement runs");
