@@ -28,6 +28,8 @@ use crate::stop::StopCause;
 
 /// How long a pull waits for a lease, at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// A job that ends within this time is not renewed.
+const QUICK: Duration = Duration::from_millis(50);
 /// After a shutdown, how long reports may take to be accepted; what is left goes with the next start.
 const LAST_WORDS: Duration = Duration::from_secs(15);
 const PATIENCE: Retries = Retries {
@@ -349,8 +351,13 @@ impl Runner {
         if !self.pulls.first_answer().await {
             return;
         }
+        // What is over so soon needs no renewal.
+        let quick = QUICK.min(wait / 4);
         loop {
             self.registry.until(|count| count > 0).await;
+            if !self.registry.all_renewed() {
+                tokio::time::sleep(quick).await;
+            }
             // The answer comes after the wait; a lease that was never renewed needs it now.
             let wait_seconds = if self.registry.all_renewed() {
                 whole_seconds(wait)
