@@ -458,6 +458,19 @@ fn a_missing_artifact_cannot_be_attested() {
 }
 
 #[test]
+fn a_refusal_while_an_outcome_is_not_known_says_to_resolve_it_first() {
+    let mut world = World::new(plan(1).job("work", &[]).index());
+    world.begin();
+    world.finish("work", &End::Lost(JobStarted::Yes));
+    assert_eq!(world.status(), OperationStatus::Unresolved);
+    let skip = CommandKind::Skip { node: "work".into() };
+    for kind in [all_failed(), CommandKind::Resume, skip] {
+        let refusal = world.refused(kind);
+        assert!(refusal.remedy.contains("resolve work"), "{refusal:?}");
+    }
+}
+
+#[test]
 fn a_held_node_can_be_retried_skipped_or_given_up() {
     let plans = plan(1)
         .job("work", &[])
