@@ -6,7 +6,7 @@
 //! ran; then it can only declare the attempt lost, and a person looks at it.
 
 use client_kit::ClientError;
-use contracts::{ExecutionResult, ExecutionStatus, ExitCategory, ExitSummary, JobStarted};
+use contracts::{ExecutionResult, ExecutionStatus, ExitCategory, ExitSummary, Isolation, JobStarted};
 use execution_plane_api::{FinishRequest, StartPhase, StartedRequest, problem_codes};
 use serde_json::{Map, Value};
 
@@ -39,15 +39,29 @@ pub(super) async fn finish(runner: &Runner, active: &Active, report: Report, las
         Err(refused) => refused,
     };
     tracing::error!(attempt = %active.id, error = %refused, "no end of this attempt is taken; its report is kept");
-    if let (Some(JobStarted::Yes), Some(isolation_used)) = (request.result.job_started, isolation_used) {
+    keep(runner, active, &request.result, isolation_used).await
+}
+
+/// Says that the job ran, if it did, so that it is not given out again.
+async fn keep(
+    runner: &Runner,
+    active: &Active,
+    result: &ExecutionResult,
+    isolation_used: Option<Isolation>,
+) -> Delivered {
+    if let (Some(JobStarted::Yes), Some(isolation_used)) = (result.job_started, isolation_used) {
         let began = StartedRequest {
             epoch: active.epoch,
             phase: StartPhase::Running,
-            at: request.result.started_at.unwrap_or(request.result.finished_at),
+            at: result.started_at.unwrap_or(result.finished_at),
             isolation_used,
         };
-        tell_began(runner, active, &began).await;
+        if tell_began(runner, active, &began).await {
+            return Delivered::Kept;
+        }
     }
+    // It may be given out again at once, and come to the same end.
+    tokio::time::sleep(PATIENCE.longest_pause).await;
     Delivered::Kept
 }
 
@@ -80,16 +94,18 @@ async fn tell(runner: &Runner, active: &Active, request: &FinishRequest) -> Resu
     }
 }
 
-async fn tell_began(runner: &Runner, active: &Active, began: &StartedRequest) {
+/// Whether the service knows it now.
+async fn tell_began(runner: &Runner, active: &Active, began: &StartedRequest) -> bool {
     let mut failed = 0;
     while let Err(error) = runner.client.started(active.id, began).await {
         if is_final(&error) && (!is_not_ours(&error) || runner.standing(active).await != Standing::Ours) {
             tracing::warn!(attempt = %active.id, %error, "that the job ran could not be told");
-            return;
+            return false;
         }
         failed += 1;
         tokio::time::sleep(PATIENCE.pause(failed)).await;
     }
+    true
 }
 
 /// An answer that trying again cannot change.
