@@ -46,11 +46,17 @@ pub fn check(root: &Path, graph: &Graph) -> Result<Vec<Violation>> {
     let (used, mut found) = used_edges(graph, &|directory, client| mentions(&root.join(directory), client));
     found.extend(compare(&manifest, &used));
     let called = called_operations(root, graph)?;
+    let direct = direct_operations(root, graph)?;
     for edge in &manifest.edge {
         let document = root.join(format!("openapi/{}-service.json", edge.to));
         found.extend(unknown_operations(edge, fs::read(&document).ok().as_deref()));
         let of_edge = called.get(&(edge.from.clone(), edge.to.clone()));
-        found.extend(compare_operations(edge, of_edge.unwrap_or(&BTreeSet::new())));
+        let mut of_edge = of_edge.cloned().unwrap_or_default();
+        // A path alone does not say whose it is; the contract does.
+        let declared: BTreeSet<Operation> = edge.contract.iter().map(|operation| nameless(operation)).collect();
+        let by_path = direct.get(&edge.from).into_iter().flatten();
+        of_edge.extend(by_path.filter(|operation| declared.contains(*operation)).cloned());
+        found.extend(compare_operations(edge, &of_edge));
     }
     found.sort();
     Ok(found)
@@ -102,6 +108,20 @@ fn called_operations(root: &Path, graph: &Graph) -> Result<BTreeMap<Pair, BTreeS
         }
     }
     Ok(called)
+}
+
+/// What each caller calls by path.
+fn direct_operations(root: &Path, graph: &Graph) -> Result<BTreeMap<String, BTreeSet<Operation>>> {
+    let mut direct: BTreeMap<String, BTreeSet<Operation>> = BTreeMap::new();
+    for (name, directory, _) in graph.members() {
+        for caller in callers(graph, name, directory) {
+            direct
+                .entry(caller)
+                .or_default()
+                .extend(operations::direct(&root.join(directory))?);
+        }
+    }
+    Ok(direct)
 }
 
 /// An operation that is called and not declared, or declared and not called.

@@ -34,6 +34,13 @@ pub fn called(caller: &Path, client: &Path) -> Result<BTreeSet<Operation>> {
     Ok(used(&methods(&sources(client)?), &sources(caller)?))
 }
 
+/// The operations that sources below `caller` call by their path, without a client's method.
+pub fn direct(caller: &Path) -> Result<BTreeSet<Operation>> {
+    let mut found = Caller::default();
+    sources(caller)?.iter().for_each(|file| found.visit_file(file));
+    Ok(found.direct)
+}
+
 /// The operation's path without the names of its parameters.
 pub fn nameless(operation: &str) -> Operation {
     let mut short = String::new();
@@ -67,7 +74,7 @@ fn sources(directory: &Path) -> Result<Vec<syn::File>> {
         .collect()
 }
 
-/// Every method of a type whose name ends in `Client`, with the operations that it can call.
+/// Every public method, with the operations that it can call.
 fn methods(files: &[syn::File]) -> BTreeMap<Method, BTreeSet<Operation>> {
     let mut found = BTreeMap::new();
     for file in files {
@@ -97,7 +104,7 @@ fn of_client(block: &syn::ItemImpl, bodies: &mut BTreeMap<String, Body>) -> Vec<
         return Vec::new();
     };
     let client = path.path.segments.last().map(|segment| segment.ident.to_string());
-    let Some(client) = client.filter(|name| name.ends_with("Client") && block.trait_.is_none()) else {
+    let Some(client) = client.filter(|_| block.trait_.is_none()) else {
         return Vec::new();
     };
     let mut public = Vec::new();
@@ -136,6 +143,18 @@ impl Body {
     }
 }
 
+/// `self.client`, `self.0`, `client`: maps have a `get`, too.
+fn is_client(receiver: &syn::Expr) -> bool {
+    match receiver {
+        syn::Expr::Field(field) => match &field.member {
+            syn::Member::Named(name) => name == "client",
+            syn::Member::Unnamed(index) => index.index == 0,
+        },
+        syn::Expr::Path(path) => path.path.is_ident("client"),
+        _ => false,
+    }
+}
+
 fn body(block: &syn::Block) -> Body {
     let mut body = Body::default();
     body.visit_block(block);
@@ -145,17 +164,22 @@ fn body(block: &syn::Block) -> Body {
 impl<'ast> Visit<'ast> for Body {
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
         let name = call.method.to_string();
-        if VERBS.contains(&name.as_str()) {
+        if VERBS.contains(&name.as_str()) && is_client(&call.receiver) {
             self.verbs.insert(name.clone());
         }
-        self.calls.insert(name);
+        if matches!(&*call.receiver, syn::Expr::Path(path) if path.path.is_ident("self")) {
+            self.calls.insert(name);
+        }
         visit::visit_expr_method_call(self, call);
     }
 
-    fn visit_expr_path(&mut self, path: &'ast syn::ExprPath) {
-        if let Some(last) = path.path.segments.last() {
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
+        if let syn::Expr::Path(path) = &*call.func
+            && let Some(last) = path.path.segments.last()
+        {
             self.calls.insert(last.ident.to_string());
         }
+        visit::visit_expr_call(self, call);
     }
 
     fn visit_lit_str(&mut self, text: &'ast syn::LitStr) {
@@ -181,13 +205,32 @@ impl<'ast> Visit<'ast> for Body {
 struct Caller {
     names: BTreeSet<String>,
     calls: BTreeSet<(String, usize)>,
+    /// Operations called by their path, without a client's method.
+    direct: BTreeSet<Operation>,
     /// Methods handed on by name, with any number of arguments.
     handed_on: BTreeSet<(String, String)>,
 }
 
 impl<'ast> Visit<'ast> for Caller {
     fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
-        self.calls.insert((call.method.to_string(), call.args.len()));
+        let name = call.method.to_string();
+        if let (true, Some(syn::Expr::Lit(literal))) = (VERBS.contains(&name.as_str()), call.args.first())
+            && let syn::Lit::Str(path) = &literal.lit
+            && path.value().starts_with("/v1/")
+        {
+            let verb = name.to_uppercase();
+            self.direct.insert(format!("{verb} {}", nameless(&path.value())));
+        }
+        // What is mapped at once is no call of a client: that gives a future.
+        if name == "map"
+            && let syn::Expr::MethodCall(mapped) = &*call.receiver
+        {
+            self.visit_expr(&mapped.receiver);
+            mapped.args.iter().for_each(|argument| self.visit_expr(argument));
+            call.args.iter().for_each(|argument| self.visit_expr(argument));
+            return;
+        }
+        self.calls.insert((name, call.args.len()));
         visit::visit_expr_method_call(self, call);
     }
 
@@ -222,11 +265,12 @@ impl Caller {
         let mut text = call.tokens.to_string();
         text.retain(|character| !character.is_whitespace());
         for (at, _) in text.match_indices('.') {
-            let name: String = text[at + 1..]
-                .chars()
-                .take_while(|character| character.is_alphanumeric() || *character == '_')
-                .collect();
-            self.calls.extend((0..6).map(|arguments| (name.clone(), arguments)));
+            let after = &text[at + 1..];
+            let end = after.find(|character: char| !character.is_alphanumeric() && character != '_');
+            let (name, rest) = after.split_at(end.unwrap_or(after.len()));
+            if rest.starts_with('(') {
+                self.calls.extend((0..6).map(|arguments| (name.to_owned(), arguments)));
+            }
         }
     }
 }
@@ -250,7 +294,10 @@ mod tests {
     const CLIENT: &str = r#"
         impl ThingClient {
             pub fn new(client: Client) -> Self { Self(client) }
-            pub async fn things(&self, query: &Query) -> Things { self.0.get("/v1/things").query(query).json().await }
+            pub async fn things(&self, query: &Query) -> Things {
+                let things = self.0.get("/v1/things").query(query).json().await;
+                things.extensions.remove("count").or(things.extensions.put("count"))
+            }
             pub async fn keep(&self, id: Id, thing: &Thing) -> Thing {
                 let path = path_of(id);
                 self.0.put(&path).body(thing).json().await
@@ -293,6 +340,10 @@ mod tests {
         let selected = "use api::ThingClient;
             async fn f(c: ThingClient) { tokio::select! { _ = c.things(&q) => {} () = later() => {} } }";
         assert_eq!(called_by(selected), ["GET /v1/things"]);
+        let mut direct = Caller::default();
+        let text = "async fn f(c: Client) { c.acting_for(o).get(\"/v1/things\").json().await }";
+        direct.visit_file(&syn::parse_file(text).unwrap());
+        assert!(direct.direct.contains("GET /v1/things"));
         let handed_on = "fn f() { g(ThingClient::things) }";
         assert_eq!(called_by(handed_on), ["GET /v1/things"]);
     }

@@ -83,11 +83,13 @@ impl Part {
         }
     }
 
-    /// Tests may use adapters as the real thing behind a port, beside all that ships may use.
+    /// Tests may use adapters as the real thing behind a port, and an adapter's tests the real service that it
+    /// reaches, beside all that ships may use.
     pub fn tests_may_use(&self, other: &Self, name: &str) -> bool {
         let real_thing = *other == Self::Adapter && matches!(self, Self::Server(_) | Self::Runner(_) | Self::Adapter);
+        let reached = matches!((self, other), (Self::Adapter, Self::Server(_)));
         let own_crates = matches!((self, other), (Self::Library, Self::Library));
-        real_thing || own_crates || self.may_use(other, name)
+        real_thing || reached || own_crates || self.may_use(other, name)
     }
 }
 
