@@ -125,7 +125,7 @@ impl Found {
         }
         for (file, function, _) in excused {
             let key = ((*file).to_owned(), (*function).to_owned());
-            if !self.functions.get(&key).is_some_and(|steps| !is_surrounded(steps)) {
+            if self.functions.get(&key).is_none_or(|steps| is_surrounded(steps)) {
                 told.push(Violation::new(*file, format!("{function} needs no excuse any more")));
             }
         }

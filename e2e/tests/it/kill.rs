@@ -51,6 +51,7 @@ async fn passed(stage: &Stage, declared: &[String]) -> BTreeMap<String, Story> {
 }
 
 /// Told once, so that a wait that fails says what it waited for.
+#[expect(clippy::print_stdout, reason = "a test's own report")]
 fn tracing_line(text: &str) {
     static LAST: std::sync::Mutex<String> = std::sync::Mutex::new(String::new());
     let mut last = LAST.lock().expect("no panic under it");
@@ -61,6 +62,7 @@ fn tracing_line(text: &str) {
 }
 
 /// Dies at one place while its story is told, and checks what is left. Says how the operation ended.
+#[expect(clippy::print_stdout, reason = "a test's own report")]
 async fn die_at(stage: &Arc<Stage>, name: &str, story: Story, mark: &str) -> String {
     let role = Role::of_failpoint(name).expect("a role");
     stage.arm(Armed::Place(name.to_owned()));

@@ -24,6 +24,7 @@ const FAULTS: [(Fault, Duration); 7] = [
 ];
 
 /// Breaks one link under an operation, mends it, and checks what came of it.
+#[expect(clippy::print_stdout, reason = "a test's own report")]
 async fn under_faults(link: Link, cut_at_last: bool) {
     let mut options = Options {
         breakable: true,
