@@ -4,12 +4,16 @@
 //! writable is said so, and resource limits of the process itself take its place where they can.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use execution_plane_ports::Limits;
+use rustix::io::Errno;
 
 const PARENT: &str = "platform-runner";
 const ROOT: &str = "/sys/fs/cgroup";
+/// How often a group is made that others take away before its process is in it; once is rare.
+const TRIES: u32 = 100;
 
 /// The control groups that this runner may use.
 #[derive(Debug, Clone, Default)]
@@ -65,16 +69,39 @@ impl Cgroups {
                 continue;
             };
             let group = tree.directory.join(id);
-            match fs::create_dir(&group) {
-                Ok(()) => groups.0.push(group.clone()),
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
+            let mut entered = tree.enter(&group, pid, limit);
+            for _ in 1..TRIES {
+                match &entered {
+                    Err(error) if is_taken_away(error) => entered = tree.enter(&group, pid, limit),
+                    _ => break,
+                }
             }
-            fs::write(group.join(tree.limit_file), limit.to_string())?;
-            fs::write(group.join("cgroup.procs"), pid.to_string())?;
+            if entered? {
+                groups.0.push(group);
+            }
         }
         Ok(groups)
     }
+}
+
+impl Tree {
+    /// Makes the group and puts the process into it; says whether the group is new.
+    fn enter(&self, group: &Path, pid: i32, limit: u64) -> std::io::Result<bool> {
+        let is_new = match fs::create_dir(group) {
+            Ok(()) => true,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => false,
+            Err(error) => return Err(error),
+        };
+        fs::write(group.join(self.limit_file), limit.to_string())?;
+        fs::write(group.join("cgroup.procs"), pid.to_string())?;
+        Ok(is_new)
+    }
+}
+
+/// Another runner of this machine, which starts just now, took the group for one that was left: it was
+/// gone before its file was opened, or before that was written.
+fn is_taken_away(error: &std::io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound || Errno::from_io_error(error) == Some(Errno::NODEV)
 }
 
 impl Drop for CommandGroups {
@@ -123,7 +150,7 @@ fn own_group(controller: &str) -> PathBuf {
 fn make_parent(parent: &Path) -> Option<()> {
     match fs::create_dir(parent) {
         Ok(()) => {}
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         Err(_) => return None,
     }
     // Groups of a runner that was killed; a populated one refuses to go.
@@ -142,4 +169,49 @@ fn make_parent(parent: &Path) -> Option<()> {
         .is_ok();
     fs::remove_dir(&probe).ok()?;
     writable.then_some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// Where no group can be written there is nothing to take away, and nothing is entered.
+    #[test]
+    fn a_runner_that_starts_beside_this_one_takes_no_group_away_from_its_commands() {
+        let cgroups = Cgroups::discover();
+        let limits = Limits {
+            memory_bytes: Some(64 << 20),
+            processes: Some(16),
+            ..Limits::default()
+        };
+        let mut command = Command::new("sleep")
+            .arg("60")
+            .stdin(Stdio::null())
+            .spawn()
+            .expect("sleep is there");
+        let pid = i32::try_from(command.id()).expect("a pid");
+        let is_over = AtomicBool::new(false);
+        let faults: Vec<String> = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    Cgroups::discover();
+                }
+            });
+            let name = |round: u32| format!("test-{pid}-{round}");
+            let enter = |round| cgroups.enter(&name(round), pid, &limits).map(drop);
+            let faults = (0..300)
+                .filter_map(|round| enter(round).err())
+                .map(|error| error.to_string());
+            let faults = faults.collect();
+            is_over.store(true, Ordering::Relaxed);
+            faults
+        });
+        command.kill().expect("it runs");
+        command.wait().expect("it ends");
+        Cgroups::discover();
+        assert!(faults.is_empty(), "{faults:?}");
+    }
 }
