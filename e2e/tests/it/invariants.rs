@@ -1,13 +1,15 @@
 //! What must hold whatever was killed, cut off or paused: checked on the platform's own word, in its
 //! databases, and on the host.
 
+use std::time::Instant;
+
 use control_plane_api::{ListEventsQuery, Operation, OperationState, PageQuery};
 use kernel::id::OperationId;
 use resource_catalog_api::Provenance;
 
 use crate::stage::Stage;
 use crate::stories::{Promised, Story};
-use crate::teller::{answered, until};
+use crate::teller::{PATIENCE, answered, until};
 
 impl Stage {
     /// Everything that was answered with yes is there.
@@ -152,12 +154,16 @@ impl Stage {
 
     /// The catalog's change records: gapless versions, in order, and the projection catches up with them.
     pub async fn catalog_is_whole(&self) {
+        let resource_id = "node/web-1".parse().expect("an id");
+        let resource = answered("read", || self.teller.catalog.resource(&resource_id)).await;
         let (mut after, mut version) = (0, 0);
+        let deadline = Instant::now() + PATIENCE;
         loop {
             let query = resource_catalog_api::FeedQuery {
                 after,
                 limit: Some(1000),
-                ..Default::default()
+                // A change has its record after its commit: the sequencer may just be coming back.
+                wait_seconds: Some(1),
             };
             let page = answered("feed", || self.teller.catalog.feed(&query)).await;
             let of_host = page
@@ -173,16 +179,15 @@ impl Stage {
                 version = event.version;
             }
             after = page.next_after;
-            if after >= page.head {
+            if after >= page.head && version >= resource.version {
                 break;
             }
+            assert!(
+                Instant::now() < deadline,
+                "the records end at version {version}, the resource is at {}",
+                resource.version
+            );
         }
-        let resource_id = "node/web-1".parse().expect("an id");
-        let resource = answered("read", || self.teller.catalog.resource(&resource_id)).await;
-        assert_eq!(
-            resource.version, version,
-            "the last change record is the resource's version"
-        );
         until("the copy of the catalog catches up", async || {
             let projections = answered("projections", || self.teller.control.projections()).await;
             let parked: usize = projections.iter().map(|p| p.parked.len()).sum();

@@ -127,7 +127,7 @@ async fn every_table_of_an_organization_forces_row_level_security() {
     let database = catalog.database.open_superuser();
     let forced: Vec<String> = sqlx::query_scalar(
         "SELECT c.relname::text FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-         WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attname = 'organization_id'
+         WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND a.attname = 'organization_id'
              AND c.relrowsecurity AND c.relforcerowsecurity",
     )
     .fetch_all(database.sqlx())
@@ -138,7 +138,7 @@ async fn every_table_of_an_organization_forces_row_level_security() {
     }
     let all: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
-         WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace AND a.attname = 'organization_id'",
+         WHERE c.relkind IN ('r', 'p') AND c.relnamespace = 'public'::regnamespace AND a.attname = 'organization_id'",
     )
     .fetch_one(database.sqlx())
     .await
