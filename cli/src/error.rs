@@ -116,24 +116,9 @@ impl From<std::io::Error> for CliError {
     }
 }
 
-/// An error with all its causes, the nearest first, in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_chain_tells_every_cause_once_and_the_nearest_first() {
-        #[derive(Debug, thiserror::Error)]
-        #[error("the file cannot be read")]
-        struct Outer(#[source] std::io::Error);
-        let error = Outer(std::io::Error::other("no such disk"));
-        assert_eq!(chain(&error), "the file cannot be read: no such disk");
-    }
 
     #[test]
     fn faults_are_told_by_file_line_and_column() {

@@ -6,7 +6,7 @@ use client_kit::{Client, ClientError, Problem};
 use identity::{BearerToken, RotatingToken, TokenSource};
 
 use crate::context::Session;
-use crate::error::{CliError, Fault, chain};
+use crate::error::{CliError, Fault};
 use crate::exit::Exit;
 
 const TOKEN_HINT: &str = "make a token with 'platform token mint' and set PLATFORM_TOKEN to it, or name its file in the context (token_file)";
@@ -51,7 +51,7 @@ impl From<ClientError> for CliError {
             .hint("is the platform running? 'platform up' starts one; the context file says where it is expected"),
             ClientError::Address(address) => Self::usage(format!("{address:?} is not the address of a service"))
                 .hint("an address looks like http://HOST:PORT; see the context file"),
-            other => Self::new(Exit::Internal, chain(&other)),
+            other => Self::new(Exit::Internal, kernel::with_causes(&other)),
         }
     }
 }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::{telemetry, up};
 use crate::args::Runner;
 use crate::config::{RoleFile, RunnerSection, role_of};
-use crate::error::{CliError, chain};
+use crate::error::CliError;
 use crate::exit::Exit;
 use crate::printer::Printer;
 
@@ -36,7 +36,7 @@ pub async fn run(what: &Runner, printer: Printer) -> Result<Exit, CliError> {
     tokio::pin!(running);
     tokio::select! {
         ended = &mut running => {
-            ended.map_err(|error| CliError::new(Exit::Internal, chain(&error)))?;
+            ended.map_err(|error| CliError::new(Exit::Internal, kernel::with_causes(&error)))?;
             return Err(CliError::new(Exit::Internal, "the runner ended unasked"));
         }
         asked = up::asked_to_end() => asked?,
@@ -44,7 +44,7 @@ pub async fn run(what: &Runner, printer: Printer) -> Result<Exit, CliError> {
     shutdown.cancel();
     running
         .await
-        .map_err(|error| CliError::new(Exit::Internal, chain(&error)))?;
+        .map_err(|error| CliError::new(Exit::Internal, kernel::with_causes(&error)))?;
     Ok(Exit::Success)
 }
 

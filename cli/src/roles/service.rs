@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::args::Service;
 use crate::config::ServiceSection;
-use crate::error::{CliError, chain};
+use crate::error::CliError;
 use crate::exit::Exit;
 
 /// A service, ready to serve.
@@ -39,7 +39,7 @@ pub fn database_of(service: &str) -> ServiceDatabase {
 
 fn failed(what: &str) -> impl Fn(&dyn std::error::Error) -> CliError {
     let what = what.to_owned();
-    move |error| CliError::new(Exit::Internal, format!("{what}: {}", chain(error)))
+    move |error| CliError::new(Exit::Internal, format!("{what}: {}", kernel::with_causes(error)))
 }
 
 /// Binds the address, migrates the database where that is allowed, and puts the service together.

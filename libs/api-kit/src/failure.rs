@@ -3,13 +3,14 @@
 use core::error::Error;
 
 use database::DatabaseError;
+use kernel::with_causes;
 
 use crate::Problem;
 
 /// 500 without detail; `error` and its causes go to the log.
 #[must_use]
 pub fn internal_problem(error: &dyn Error) -> Problem {
-    tracing::error!(error = chain(error), "a request failed inside");
+    tracing::error!(error = with_causes(error), "a request failed inside");
     Problem::internal()
 }
 
@@ -17,20 +18,9 @@ pub fn internal_problem(error: &dyn Error) -> Problem {
 #[must_use]
 pub fn database_problem(error: &DatabaseError) -> Problem {
     if error.is_transient() {
-        tracing::warn!(error = chain(error), "the database is not available");
+        tracing::warn!(error = with_causes(error), "the database is not available");
         Problem::unavailable("The database is not available at the moment.")
     } else {
         internal_problem(error)
     }
-}
-
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }

@@ -1,10 +1,11 @@
 //! Reading the feed: pages by revision, and waiting for more.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use database::{Database, DatabaseError, Scope};
+use kernel::id::OrganizationId;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -60,7 +61,8 @@ pub struct Feed {
     database: Database,
     signal: Signal,
     swept: Arc<Mutex<Option<Instant>>>,
-    acknowledged: Arc<Mutex<HashMap<String, Instant>>>,
+    /// When each consumer's position was last put into the database.
+    acknowledged: Arc<std::sync::Mutex<HashMap<String, Instant>>>,
 }
 
 impl Feed {
@@ -75,19 +77,40 @@ impl Feed {
         }
     }
 
-    /// Takes note that the consumer `name` reads on from `revision`, so has all up to it: at most every ten
-    /// seconds in the database, because reaping is in no hurry.
+    /// Takes note that `subject`, a service, reads `organization`'s events on from `revision`, so has all up to
+    /// it: at most every ten seconds in the database, because reaping is in no hurry.
     ///
     /// # Errors
-    /// The database failed.
-    pub async fn reads_on(&self, name: &str, revision: i64) -> Result<(), DatabaseError> {
-        let mut acknowledged = self.acknowledged.lock().await;
-        if acknowledged.get(name).is_some_and(|at| at.elapsed() < ACKNOWLEDGE) {
+    /// The database failed; the next call says it again.
+    pub async fn reads_on(
+        &self,
+        subject: &str,
+        organization: OrganizationId,
+        revision: i64,
+    ) -> Result<(), DatabaseError> {
+        let consumer = format!("{subject} {organization}");
+        if !self.is_due(&consumer) {
             return Ok(());
         }
-        acknowledge(&self.database, name, revision).await?;
-        acknowledged.insert(name.to_owned(), Instant::now());
-        Ok(())
+        let noted = acknowledge(&self.database, &consumer, revision).await;
+        if noted.is_err() {
+            self.acknowledged().remove(&consumer);
+        }
+        noted
+    }
+
+    /// Whether it is time to acknowledge; from then on it is not, for a while.
+    fn is_due(&self, consumer: &str) -> bool {
+        let mut acknowledged = self.acknowledged();
+        let is_due = acknowledged.get(consumer).is_none_or(|at| at.elapsed() >= ACKNOWLEDGE);
+        if is_due {
+            acknowledged.insert(consumer.to_owned(), Instant::now());
+        }
+        is_due
+    }
+
+    fn acknowledged(&self) -> MutexGuard<'_, HashMap<String, Instant>> {
+        self.acknowledged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Up to `limit` events after revision `after` that `scope` may see: an organization's own, or

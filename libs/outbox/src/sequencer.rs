@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use database::Database;
+use kernel::with_causes;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -81,7 +82,7 @@ impl Sequencer {
                     self.lead(leader, &shutdown).await;
                 }
                 Ok(None) => {}
-                Err(error) => tracing::warn!(error = cause(&error), "no sequencer could be elected"),
+                Err(error) => tracing::warn!(error = with_causes(&error), "no sequencer could be elected"),
             }
             tokio::select! {
                 () = shutdown.cancelled() => {}
@@ -109,7 +110,7 @@ impl Sequencer {
                     return;
                 }
                 Err(error) => {
-                    tracing::warn!(error = cause(&error), "the sequencer steps down");
+                    tracing::warn!(error = with_causes(&error), "the sequencer steps down");
                     return;
                 }
             }
@@ -131,7 +132,7 @@ impl Sequencer {
         match reaped {
             Ok(0) => {}
             Ok(partitions) => tracing::info!(partitions, "old events were reaped from the feed"),
-            Err(error) => tracing::warn!(error = cause(&error), "the feed could not be reaped"),
+            Err(error) => tracing::warn!(error = with_causes(&error), "the feed could not be reaped"),
         }
     }
 
@@ -158,15 +159,4 @@ impl Sequencer {
             }
         }
     }
-}
-
-fn cause(error: &dyn core::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(source) = next {
-        text.push_str(": ");
-        text.push_str(&source.to_string());
-        next = source.source();
-    }
-    text
 }

@@ -56,8 +56,7 @@ impl Feed {
     /// # Errors
     /// 503 when the database does not answer.
     pub async fn reads_on(&self, caller: &Caller, after: i64) -> Result<(), Problem> {
-        let consumer = format!("{} {}", caller.subject, caller.organization);
-        let noted = self.reader.reads_on(&consumer, after).await;
+        let noted = self.reader.reads_on(&caller.subject, caller.organization, after).await;
         noted.map_err(|error| api_kit::database_problem(&error))
     }
 

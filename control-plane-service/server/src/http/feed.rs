@@ -39,8 +39,8 @@ pub async fn read_feed(
     };
     let page = page.map_err(problem)?;
     if caller.has_role(Role::Service) {
-        let consumer = format!("{} {}", caller.subject, caller.organization);
-        let noted = state.feed.reads_on(&consumer, query.after).await;
+        let (subject, organization) = (&caller.subject, caller.organization);
+        let noted = state.feed.reads_on(subject, organization, query.after).await;
         noted.map_err(|error| database_problem(&error))?;
     }
     Ok(Json(FeedPage {

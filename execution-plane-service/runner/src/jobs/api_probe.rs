@@ -64,13 +64,13 @@ async fn plain(context: &JobContext, check: &ApiCheck) -> Result<Answer, Trouble
         if error.is_connect() && refused(&error) {
             Trouble::Verdict("connection refused".to_owned())
         } else {
-            Trouble::Unknown(chain(&error))
+            Trouble::Unknown(kernel::with_causes(&error))
         }
     })?;
     let (status, headers) = (answer.status(), answer.headers().clone());
     let body = kept_body(answer)
         .await
-        .map_err(|error| Trouble::Unknown(format!("the answer broke off: {}", chain(&error))))?;
+        .map_err(|error| Trouble::Unknown(format!("the answer broke off: {}", kernel::with_causes(&error))))?;
     Ok(Answer { status, headers, body })
 }
 
@@ -112,14 +112,4 @@ fn refused(error: &reqwest::Error) -> bool {
         source = cause.source();
     }
     false
-}
-
-fn chain(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
 }

@@ -31,8 +31,7 @@ pub async fn read_feed(
     };
     let page = page.map_err(|error| refuse(&error))?;
     if caller.has_role(Role::Service) {
-        let consumer = format!("{} {}", caller.subject, caller.organization);
-        let noted = feed.reads_on(&consumer, after).await;
+        let noted = feed.reads_on(&caller.subject, organization, after).await;
         noted.map_err(|error| database_problem(&error))?;
     }
     Ok(Json(page))

@@ -112,12 +112,24 @@ async fn an_acknowledgement_never_goes_back_and_a_forgotten_consumer_holds_nothi
 #[tokio::test]
 async fn a_consumer_that_stays_away_for_as_long_as_rows_are_kept_holds_them_no_longer() {
     let world = with_events(4).await;
-    world.reader().feed.reads_on("quick", 4).await.unwrap();
-    world.reader().feed.reads_on("away", 1).await.unwrap();
-    world
-        .sql("UPDATE feed_consumers SET acknowledged_at = now() - interval '8 days' WHERE name = 'away'")
-        .await;
+    let feed = world.reader().feed;
+    feed.reads_on("service:quick", world.organization, 4).await.unwrap();
+    feed.reads_on("service:away", world.organization, 1).await.unwrap();
+    let away = "UPDATE feed_consumers SET acknowledged_at = now() - interval '8 days' WHERE name LIKE 'service:away %'";
+    world.sql(away).await;
     let week = Duration::from_hours(7 * 24);
     assert_eq!(forget_silent(&world.worker, week).await.unwrap(), 1);
     assert_eq!(reaped(&world).await, 2);
+}
+
+#[tokio::test]
+async fn a_consumer_that_polls_all_the_time_is_put_down_now_and_then() {
+    let world = with_events(4).await;
+    let feed = world.reader().feed;
+    for revision in 1..=3 {
+        feed.reads_on("service:quick", world.organization, revision)
+            .await
+            .unwrap();
+    }
+    assert_eq!(world.count("SELECT acknowledged FROM feed_consumers").await, 1);
 }
