@@ -21,6 +21,8 @@ pub const TEST_SERVER: &str = "PLATFORM_TEST_POSTGRES";
 
 /// Bumped when provisioning changes, so that older templates are not used any more.
 const TEMPLATE_FORM: u32 = 1;
+/// How often clients that come back at once are sent away.
+const RENAMES: u32 = 5;
 
 /// A database of its own for one test. Dropped, it is gone, connections or not.
 #[derive(Debug)]
@@ -55,7 +57,7 @@ impl TestDatabase {
         let superuser = test_server();
         Self::try_create(&superuser, service, migrator)
             .await
-            .unwrap_or_else(|error| panic!("no database for the test: {error}: {}", causes(&error)))
+            .unwrap_or_else(|error| panic!("no database for the test: {}", kernel::with_causes(&error)))
     }
 
     async fn try_create(
@@ -120,7 +122,7 @@ impl TestDatabase {
 impl Drop for TestDatabase {
     fn drop(&mut self) {
         let superuser = self.superuser.clone();
-        let drop_it = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(&self.name));
+        let name = self.name.clone();
         // A thread of its own: the test's runtime may be this thread, or be gone.
         let dropped = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -128,7 +130,7 @@ impl Drop for TestDatabase {
                 runtime.block_on(async {
                     if let Ok(client) = connect(&superuser).await {
                         // A left-over goes with the test server.
-                        let _ = client.batch_execute(&drop_it).await;
+                        let _ = drop_database(&client, &name).await;
                     }
                 });
             }
@@ -137,14 +139,24 @@ impl Drop for TestDatabase {
     }
 }
 
-fn causes(error: &DatabaseError) -> String {
-    let mut text = Vec::new();
-    let mut next = core::error::Error::source(error);
-    while let Some(cause) = next {
-        text.push(cause.to_string());
-        next = cause.source();
+/// Drops a database that clients may be connecting to at this moment.
+///
+/// Under its own name that can stand still for a minute: `DROP DATABASE` waits for every backend to take
+/// notice, and one that is just logging in to the same database waits for the drop, until
+/// `authentication_timeout` ends it. Under another name nobody comes any more.
+async fn drop_database(client: &Client, name: &str) -> Result<(), DatabaseError> {
+    let doomed = format!("{name}_doomed");
+    let rename = format!("ALTER DATABASE {} RENAME TO {}", quoted(name), quoted(&doomed));
+    for _ in 0..RENAMES {
+        wait_until_unused(client, name).await?;
+        // Refused while somebody has come in again.
+        if client.batch_execute(&rename).await.is_ok() {
+            let drop_it = format!("DROP DATABASE {} WITH (FORCE)", quoted(&doomed));
+            return Ok(client.batch_execute(&drop_it).await?);
+        }
     }
-    text.join(": ")
+    let in_use = format!("DROP DATABASE {} WITH (FORCE)", quoted(name));
+    Ok(client.batch_execute(&in_use).await?)
 }
 
 /// Where the superuser needs a password the roles get the same: the server is the tests' own.
@@ -205,12 +217,13 @@ async fn make_template(
     Ok(())
 }
 
-/// A template with a connection on it cannot be copied; the migration's own is told to go.
-async fn wait_until_unused(client: &Client, template: &str) -> Result<(), DatabaseError> {
+/// Sends everybody away who is connected: a template with a connection on it cannot be copied, and the
+/// migration's own lasts a moment.
+async fn wait_until_unused(client: &Client, name: &str) -> Result<(), DatabaseError> {
     client
         .execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1",
-            &[&template],
+            &[&name],
         )
         .await?;
     Ok(())
