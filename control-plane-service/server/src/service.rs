@@ -121,6 +121,7 @@ pub fn build_with(config: &Config, deps: Deps, planning: PlanningSide) -> Result
     let worker_database = Database::open(&config.database.worker, "control-plane-worker", config.worker_pool)?;
     let signal = Signal::default();
     let engine = Engine::new(
+        api_database.clone(),
         worker_database.clone(),
         Arc::new(CelExpressions),
         deps.runtime,

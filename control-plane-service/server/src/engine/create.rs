@@ -50,7 +50,7 @@ impl Engine {
     /// # Errors
     /// When the store does not answer.
     pub async fn turn_for_new(&self, organization: OrganizationId, id: OperationId) -> Result<Turn<'_>, EngineError> {
-        let turn = Turn::begin(self, organization, &BTreeSet::from([id])).await?;
+        let turn = Turn::begin(self, &self.api, organization, &BTreeSet::from([id])).await?;
         // The caller writes at once.
         turn.transaction().begun().await?;
         Ok(turn)

@@ -111,6 +111,9 @@ impl Advance {
 
 /// The engine of one process.
 pub struct Engine {
+    /// The api role's: turns that a request asks for see one organization, whatever they do.
+    api: Database,
+    /// The worker role's: turns that the runtime asks for.
     database: Database,
     slots: Slots,
     expressions: Arc<dyn Expressions + Send + Sync>,
@@ -125,15 +128,17 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine on the worker role's `database`.
+    /// An engine that answers requests as `api` and works by itself as `database`, the worker role's.
     #[must_use]
     pub fn new(
+        api: Database,
         database: Database,
         expressions: Arc<dyn Expressions + Send + Sync>,
         runtime: Arc<dyn DurableRuntime>,
         signal: Signal,
     ) -> Arc<Self> {
         Arc::new(Self {
+            api,
             database,
             slots: Slots::new(REMEMBERED),
             expressions,
@@ -162,12 +167,12 @@ impl Engine {
         self.organizations.subscribe()
     }
 
-    /// Begins a turn for one operation: it is fenced, and has heard what was in its inbox.
+    /// Begins a turn for one operation that a request is about: it is fenced, and has heard what was in its inbox.
     ///
     /// # Errors
     /// [`EngineError::NotFound`] when the organization has no such operation.
     pub async fn turn(&self, organization: OrganizationId, id: OperationId) -> Result<Turn<'_>, EngineError> {
-        let mut turn = Turn::begin(self, organization, &BTreeSet::from([id])).await?;
+        let mut turn = Turn::begin(self, &self.api, organization, &BTreeSet::from([id])).await?;
         turn.hear(BTreeMap::from([(id, Telling::default())])).await?;
         if turn.state(id).is_none() {
             return Err(EngineError::NotFound(id));
@@ -185,7 +190,7 @@ impl Engine {
         tellings: BTreeMap<OperationId, Telling>,
     ) -> Result<Vec<Advance>, EngineError> {
         let ids = tellings.keys().copied().collect();
-        let mut turn = Turn::begin(self, organization, &ids).await?;
+        let mut turn = Turn::begin(self, &self.database, organization, &ids).await?;
         turn.hear(tellings).await?;
         turn.commit().await
     }
@@ -207,7 +212,7 @@ impl Engine {
         if let Some(state) = remembered.filter(|state| state.operation().organization_id == organization) {
             return Ok(state.plan().clone());
         }
-        let tx = self.database.begin_hot(organization).await?;
+        let tx = self.api.begin_hot(organization).await?;
         let row = operation::find(&tx, id).await?.ok_or(EngineError::NotFound(id))?;
         Ok(load::plan(&tx, id, row.plan_revision).await?)
     }

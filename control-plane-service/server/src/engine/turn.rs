@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use control_plane_operation::{Change, CommandOutcome, Decision, Effect, Input, OperationState, decide};
-use database::{DatabaseError, OrgTransaction};
+use database::{Database, DatabaseError, OrgTransaction};
 use kernel::Sha256Digest;
 use kernel::id::{OperationId, OrganizationId, PlanId};
 use uuid::Uuid;
@@ -51,14 +51,16 @@ pub struct Turn<'e> {
 }
 
 impl<'e> Turn<'e> {
-    /// Begins a turn for operations of `organization`: slots first, then the connection.
+    /// Begins a turn for operations of `organization` as the role of `database`: slots first, then the
+    /// connection.
     pub(super) async fn begin(
         engine: &'e Engine,
+        database: &Database,
         organization: OrganizationId,
         ids: &BTreeSet<OperationId>,
     ) -> Result<Self, EngineError> {
         let slots = engine.slots.lock(ids).await;
-        let tx = engine.database.begin_pipelined(organization).await?;
+        let tx = database.begin_pipelined(organization).await?;
         Ok(Self {
             engine,
             organization,

@@ -152,6 +152,7 @@ impl Rig {
         let notes = Arc::new(Notes::default());
         let worker = database.open(ServiceRole::Worker);
         let engine = Engine::new(
+            database.open(ServiceRole::Api),
             worker,
             Arc::new(CelExpressions),
             notes.clone(),

@@ -21,12 +21,13 @@ pub async fn list_gates(
     path: StrictPath<OperationId>,
 ) -> Result<Json<GateList>, Problem> {
     let StrictPath(id) = path;
+    // Before the transaction: whoever holds one connection and waits for another can wait for ever.
+    let plan = state.engine.plan_of(caller.organization, id).await.map_err(of_engine)?;
     let tx = state
         .database
         .begin_hot(caller.organization)
         .await
         .map_err(|error| database_problem(&error))?;
-    let plan = state.engine.plan_of(caller.organization, id).await.map_err(of_engine)?;
     let items = gates(&tx, state.planner.as_ref(), &plan, &caller, id).await?;
     let _ = tx.rollback().await;
     Ok(Json(GateList { items }))
