@@ -221,15 +221,6 @@ impl<'ast> Visit<'ast> for Caller {
             let verb = name.to_uppercase();
             self.direct.insert(format!("{verb} {}", nameless(&path.value())));
         }
-        // What is mapped at once is no call of a client: that gives a future.
-        if name == "map"
-            && let syn::Expr::MethodCall(mapped) = &*call.receiver
-        {
-            self.visit_expr(&mapped.receiver);
-            mapped.args.iter().for_each(|argument| self.visit_expr(argument));
-            call.args.iter().for_each(|argument| self.visit_expr(argument));
-            return;
-        }
         self.calls.insert((name, call.args.len()));
         visit::visit_expr_method_call(self, call);
     }

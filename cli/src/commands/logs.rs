@@ -155,7 +155,7 @@ async fn of_attempt(shown: &Shown, follow: bool, platform: &Platform, printer: P
 /// What an attempt has printed so far.
 async fn print(shown: &Shown, platform: &Platform, printer: Printer) -> Result<(), CliError> {
     if !printer.is_json() {
-        printer.raw(&platform.execution.output(shown.attempt).await?);
+        printer.raw(&platform.execution.whole_output(shown.attempt).await?);
         return Ok(());
     }
     let last = platform.execution.attempt(shown.attempt).await?.output.last_sequence;

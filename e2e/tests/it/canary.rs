@@ -273,7 +273,7 @@ async fn look_at_answers(search: &mut Search, stage: &Stage, id: OperationId) ->
             "attempt",
             &answered("attempt", || teller.execution.attempt(attempt)).await,
         );
-        let output = answered("output", || teller.execution.output(attempt)).await;
+        let output = answered("output", || teller.execution.whole_output(attempt)).await;
         search.look("output", &output);
         printed.push_str(&String::from_utf8_lossy(&output));
         for artifact in answered("artifacts", || teller.execution.artifacts(attempt))

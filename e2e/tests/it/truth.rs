@@ -28,7 +28,7 @@ async fn everything_can_be_read(stage: &Stage, id: OperationId) {
         assert!(summary.state.is_terminal(), "{summary:#?}");
         let attempt = stage.teller.execution.attempt(id).await.expect("an attempt");
         let result = attempt.result.expect("its result");
-        let output = stage.teller.execution.output(id).await.expect("its output");
+        let output = stage.teller.execution.whole_output(id).await.expect("its output");
         for log in &result.raw_logs {
             assert_eq!(log.sha256, Sha256Digest::of(&output), "the log is whole");
         }

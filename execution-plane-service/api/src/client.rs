@@ -104,7 +104,7 @@ impl ExecutionPlane {
     ///
     /// # Errors
     /// 404 when it was never submitted.
-    pub async fn output(&self, attempt: AttemptId) -> Result<Bytes, ClientError> {
+    pub async fn whole_output(&self, attempt: AttemptId) -> Result<Bytes, ClientError> {
         self.client.get(&format!("/v1/attempts/{attempt}/output")).whole().await
     }
 

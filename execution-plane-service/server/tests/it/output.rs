@@ -28,7 +28,7 @@ async fn chunks_are_stored_once_in_order_whatever_is_resent() {
     let refused = runner.output(&lease, vec![shifted]).await.unwrap_err();
     assert_eq!(code(&refused), (409, "output_mismatch"));
     assert_eq!(runner.output(&lease, all[4..].to_vec()).await.unwrap(), 5);
-    assert_eq!(world.plane().output(lease.attempt_id).await.unwrap(), "abbcccd");
+    assert_eq!(world.plane().whole_output(lease.attempt_id).await.unwrap(), "abbcccd");
 }
 
 #[tokio::test]
@@ -43,7 +43,7 @@ async fn concurrent_resends_of_the_same_chunks_store_them_once() {
         assert_eq!(acknowledged.unwrap(), 3);
     }
     assert_eq!(
-        world.plane().output(lease.attempt_id).await.unwrap(),
+        world.plane().whole_output(lease.attempt_id).await.unwrap(),
         "one\ntwo\nthree\n"
     );
 }
@@ -122,7 +122,7 @@ async fn output_reads_the_same_after_it_moved_from_the_database_into_its_bundle(
         .collect();
     assert_eq!(read, all);
     assert_eq!(
-        viewer.output(lease.attempt_id).await.unwrap(),
+        viewer.whole_output(lease.attempt_id).await.unwrap(),
         &b"out\nerr\n\xff\xfe\n"[..]
     );
 }

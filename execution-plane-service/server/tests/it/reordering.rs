@@ -88,7 +88,10 @@ async fn invariants_1_6_and_7_duplicates_and_any_order_change_nothing() {
             assert!(ends.iter().all(|end| end == &ends[0]), "one end, always the same");
             let attempt = world.plane().attempt(spec.attempt_id).await.unwrap();
             assert_eq!((attempt.summary.state, attempt.epoch), (AttemptState::Succeeded, 1));
-            assert_eq!(world.plane().output(spec.attempt_id).await.unwrap(), "a\nb\nc\nd\n");
+            assert_eq!(
+                world.plane().whole_output(spec.attempt_id).await.unwrap(),
+                "a\nb\nc\nd\n"
+            );
         }
     });
     rounds.buffered(8).collect::<Vec<_>>().await;

@@ -30,7 +30,7 @@ async fn an_attempt_goes_from_submission_to_an_acknowledged_result() {
     assert_eq!(log.sha256, kernel::Sha256Digest::of(b"one\ntwo\nthree"));
 
     let viewer = world.person(Role::Viewer);
-    assert_eq!(viewer.output(spec.attempt_id).await.unwrap(), "one\ntwo\nthree");
+    assert_eq!(viewer.whole_output(spec.attempt_id).await.unwrap(), "one\ntwo\nthree");
     let attempt = viewer.attempt(spec.attempt_id).await.unwrap();
     assert_eq!(attempt.summary.state, AttemptState::Succeeded);
     assert_eq!(attempt.result.as_ref(), Some(&finished.result));

@@ -37,7 +37,7 @@ async fn invariant_10_another_organization_never_learns_that_an_attempt_exists()
     let id = spec.attempt_id;
     let refusals = [
         plane.attempt(id).await.err(),
-        plane.output(id).await.err(),
+        plane.whole_output(id).await.err(),
         plane.artifacts(id).await.err(),
         plane.cancel(id, CancelRequest::default()).await.err(),
         Box::pin(plane.tail(id, 0)).next().await.and_then(Result::err),
