@@ -91,7 +91,8 @@ async fn tell(stage: &mut Stage, source: &Path, hosts: &Hosts) -> Result<(), Cli
     let first = story::roll_out(stage, hosts).await?;
     story::prove(stage, &first).await?;
     twins::broken_host(stage, hosts).await?;
-    twins::wrong_parameter(stage, hosts).await?;
-    twins::second_operation(stage, hosts).await?;
+    let third = twins::wrong_parameter(stage, hosts).await?;
+    twins::second_operation(stage, &third).await?;
+    twins::revisions(stage, &third).await?;
     twins::cancel(stage, hosts).await
 }

@@ -2,11 +2,12 @@
 //! with its own token, its output shown and its exit code checked.
 
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use identity::Role;
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader, Lines};
+use tokio::process::{Child, Command};
 
 use crate::error::CliError;
 use crate::exit::Exit;
@@ -106,15 +107,32 @@ impl Stage {
         self.printer.say(format!("   {name}$ platform {}", quoted.join(" ")));
     }
 
+    /// What a command says, shown line by line as it comes.
+    async fn hears(&self, child: &mut Child) -> std::io::Result<String> {
+        let mut said = child.stdout.take().map(|stream| BufReader::new(stream).lines());
+        let mut complained = child.stderr.take().map(|stream| BufReader::new(stream).lines());
+        let mut text = Vec::new();
+        while said.is_some() || complained.is_some() {
+            let line = tokio::select! {
+                line = next(&mut said), if said.is_some() => line?,
+                line = next(&mut complained), if complained.is_some() => line?,
+            };
+            if let Some(line) = line {
+                self.printer.say(format!("     {line}"));
+                text.push(line);
+            }
+        }
+        Ok(text.join("\n"))
+    }
+
     /// Runs a command as a person would and shows it; its exit must be `expected`.
     pub async fn types(&self, who: Who, args: &[&str], expected: Exit) -> Result<String, CliError> {
         self.show_command(who, args);
-        let output = self.command(who, args).output().await?;
-        let text = said(&output);
-        for line in text.lines() {
-            self.printer.say(format!("     {line}"));
-        }
-        let code = output.status.code();
+        let mut command = self.command(who, args);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn()?;
+        let text = self.hears(&mut child).await?;
+        let code = child.wait().await?.code();
         if code == Some(i32::from(expected.code())) {
             return Ok(text);
         }
@@ -197,6 +215,16 @@ impl Stage {
     pub fn path(&self, name: &str) -> String {
         self.data.join(name).display().to_string()
     }
+}
+
+/// The next line; at the end the stream is put away.
+async fn next<R: AsyncRead + Unpin>(lines: &mut Option<Lines<BufReader<R>>>) -> std::io::Result<Option<String>> {
+    let Some(open) = lines else { return Ok(None) };
+    let line = open.next_line().await?;
+    if line.is_none() {
+        *lines = None;
+    }
+    Ok(line)
 }
 
 fn said(output: &Output) -> String {

@@ -243,8 +243,11 @@ pub async fn roll_out(stage: &mut Stage, hosts: &Hosts) -> Result<String, CliErr
     ];
     let mut args = vec!["plan"];
     args.extend(plan);
-    stage.reads(&args).await?;
-    stage.check(true, "a plan made from that version of the projection was given")?;
+    let made = stage.reads(&args).await?;
+    stage.check(
+        made["satisfiable"] == true,
+        "the projection knows that version too: a plan from it binds the hosts",
+    )?;
     Ok(id)
 }
 
@@ -270,7 +273,7 @@ pub async fn prove(stage: &mut Stage, id: &str) -> Result<(), CliError> {
     stage
         .types(Who::Ada, &["proof", "verify", &forgery, "--key", &key], Exit::Untrue)
         .await?;
-    stage.check(true, "one changed byte, and the proof no longer holds")?;
+    stage.tell("One changed byte, and the proof no longer holds.");
     Ok(())
 }
 

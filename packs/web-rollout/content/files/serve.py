@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Serves one small site from the directory that this file lies in.
 
-    serve.py run        serves until it is told to end
-    serve.py revision   prints the digest of what is laid down
-    serve.py wait PID   waits until the process serves what is laid down; fails when it cannot
-    serve.py stop       ends the service of this directory and prints "stopped" or "not running"
+    serve.py run      serves until it is told to end
+    serve.py ensure   reads the configuration from standard input, keeps it, and has what is laid down
+                      served: prints "unchanged" when it is already, else ends the service that runs,
+                      starts another, waits until it serves and prints "started"
 
-The pages are read once, at the start: what is served is one revision as a whole, and the service
+The page is read once, at the start: what is served is one revision as a whole, and the service
 says which (GET /revision). Browsers get the page as HTML, everyone else its text.
 """
 
@@ -15,6 +15,7 @@ import http.client
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 import urllib.request
@@ -23,7 +24,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PID_FILE = HERE / "service.pid"
-PARTS = ("serve.py", "config.json", "index.html", "index.txt")
+PARTS = ("serve.py", "config.json", "index.html")
 PATIENCE_SECONDS = 10
 
 
@@ -39,8 +40,9 @@ def revision_of(parts):
     return digest.hexdigest()
 
 
-def handler_for(parts):
+def handler_for(parts, config):
     revision = revision_of(parts).encode() + b"\n"
+    text = "{title}\n\n{message}\n".format(**config).encode()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -51,7 +53,7 @@ def handler_for(parts):
             elif "text/html" in self.headers.get("Accept", ""):
                 self.answer(200, "text/html", parts["index.html"])
             else:
-                self.answer(200, "text/plain", parts["index.txt"])
+                self.answer(200, "text/plain", text)
 
         do_HEAD = do_GET
 
@@ -78,7 +80,7 @@ class Server(ThreadingHTTPServer):
 def run():
     parts = read_parts()
     config = json.loads(parts["config.json"])
-    server = Server((config["bind_address"], config["http_port"]), handler_for(parts))
+    server = Server((config["bind_address"], config["http_port"]), handler_for(parts, config))
     unfinished = PID_FILE.with_suffix(".new")
     unfinished.write_text("%d\n" % os.getpid())
     unfinished.replace(PID_FILE)
@@ -103,50 +105,76 @@ def running_pid():
 def stop():
     pid = running_pid()
     if pid is None:
-        return "not running"
+        return
     os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while running_pid() == pid:
         if time.monotonic() > deadline:
             os.kill(pid, signal.SIGKILL)
         time.sleep(0.02)
-    return "stopped"
 
 
 def served_revision(config):
     address = "http://%s:%d/revision" % (config["bind_address"], config["http_port"])
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with direct.open(address, timeout=1) as answer:
+        with direct.open(address, timeout=0.5) as answer:
             return answer.read(100).decode("ascii", "replace").strip()
     except (OSError, http.client.HTTPException):
         return None
 
 
-def wait(pid):
+def start():
+    """Starts a service that outlives whoever asked for it.
+
+    An attempt marks what it starts and ends what still carries its mark afterwards; this is meant to stay.
+    """
+    environment = {name: value for name, value in os.environ.items() if name != "PLATFORM_ATTEMPT"}
+    with open(HERE / "service.log", "wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "./serve.py", "run"],
+            cwd=HERE,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def keep(text):
+    """Writes the configuration unless it is there already, whole or not at all."""
+    place = HERE / "config.json"
+    if not place.exists() or place.read_text() != text:
+        unfinished = place.with_suffix(".new")
+        unfinished.write_text(text)
+        unfinished.replace(place)
+
+
+def ensure():
+    keep(sys.stdin.read())
     parts = read_parts()
     config, wanted = json.loads(parts["config.json"]), revision_of(parts)
+    if served_revision(config) == wanted:
+        return "unchanged"
+    stop()
+    service = start()
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while served_revision(config) != wanted:
-        ended = not Path("/proc/%d" % pid).exists()
+    while (ended := service.poll() is not None) or served_revision(config) != wanted:
         if ended or time.monotonic() > deadline:
             said = (HERE / "service.log").read_text(errors="replace").strip().splitlines()[-1:]
             what = "the service ended at once" if ended else "the service does not answer"
             sys.exit("%s on %s:%d: %s" % (what, config["bind_address"], config["http_port"], "".join(said)))
         time.sleep(0.05)
-    return "serving " + wanted
+    return "started"
 
 
 def main():
     command = sys.argv[1] if len(sys.argv) > 1 else ""
-    if command == "wait" and len(sys.argv) == 3:
-        print(wait(int(sys.argv[2])))
-    elif command == "run":
+    if command == "run":
         run()
-    elif command == "revision":
-        print(revision_of(read_parts()))
-    elif command == "stop":
-        print(stop())
+    elif command == "ensure":
+        print(ensure())
     else:
         sys.exit(__doc__)
 
