@@ -1,5 +1,11 @@
 //! Databases for tests: each test gets a fresh one, copied from a template that was migrated once
-//! for each set of migrations, and dropped at the end.
+//! for each set of migrations.
+//!
+//! A test does not drop its own. `DROP DATABASE` waits until every backend of the server has taken notice,
+//! and one that is just logging in takes notice only once its client has answered; a test that waits for the
+//! drop keeps its own clients from answering, until `authentication_timeout` ends them a minute later. So a
+//! database is let go by a lock that ends with the test, however that ends, and whoever makes the next one
+//! first drops what nobody holds any more.
 //!
 //! The server is named by the environment variable `PLATFORM_TEST_POSTGRES` (a superuser's URL).
 
@@ -21,12 +27,14 @@ pub const TEST_SERVER: &str = "PLATFORM_TEST_POSTGRES";
 
 /// Bumped when provisioning changes, so that older templates are not used any more.
 const TEMPLATE_FORM: u32 = 1;
-/// How often clients that come back at once are sent away.
-const RENAMES: u32 = 5;
+/// What the names of tests' databases begin with, and no other's.
+const PREFIX: &str = "platform_test_";
 
-/// A database of its own for one test. Dropped, it is gone, connections or not.
+/// A database of its own for one test, until the value is dropped.
 #[derive(Debug)]
 pub struct TestDatabase {
+    /// Holds the lock that says that the database is in use.
+    _holder: Client,
     superuser: DatabaseUrl,
     name: String,
     urls: ServiceUrls,
@@ -71,7 +79,9 @@ impl TestDatabase {
         if !is_ready(&client, &template).await? {
             make_template(&client, superuser, service, &template, &passwords, migrator).await?;
         }
-        let name = format!("t_{}_{}", service.name(), uuid::Uuid::new_v4().simple());
+        drop_let_go(&client).await?;
+        let name = format!("{PREFIX}{}_{}", service.name(), uuid::Uuid::new_v4().simple());
+        lock(&client, &name).await?;
         let create = format!(
             "CREATE DATABASE {} TEMPLATE {} OWNER {}",
             quoted(&name),
@@ -79,13 +89,13 @@ impl TestDatabase {
             service.role(ServiceRole::Owner)
         );
         client.batch_execute(&create).await?;
-        let database = Self {
+        shut_out_others(&client, service, &name).await?;
+        Ok(Self {
+            _holder: client,
             superuser: superuser.clone(),
             urls: urls(superuser, service, &name, &passwords),
             name,
-        };
-        shut_out_others(&client, service, &database.name).await?;
-        Ok(database)
+        })
     }
 
     /// The URLs of the three roles.
@@ -119,44 +129,45 @@ impl TestDatabase {
     }
 }
 
-impl Drop for TestDatabase {
-    fn drop(&mut self) {
-        let superuser = self.superuser.clone();
-        let name = self.name.clone();
-        // A thread of its own: the test's runtime may be this thread, or be gone.
-        let dropped = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-            if let Ok(runtime) = runtime {
-                runtime.block_on(async {
-                    if let Ok(client) = connect(&superuser).await {
-                        // A left-over goes with the test server.
-                        let _ = drop_database(&client, &name).await;
-                    }
-                });
-            }
-        });
-        let _ = dropped.join();
-    }
-}
-
-/// Drops a database that clients may be connecting to at this moment.
-///
-/// Under its own name that can stand still for a minute: `DROP DATABASE` waits for every backend to take
-/// notice, and one that is just logging in to the same database waits for the drop, until
-/// `authentication_timeout` ends it. Under another name nobody comes any more.
-async fn drop_database(client: &Client, name: &str) -> Result<(), DatabaseError> {
-    let doomed = format!("{name}_doomed");
-    let rename = format!("ALTER DATABASE {} RENAME TO {}", quoted(name), quoted(&doomed));
-    for _ in 0..RENAMES {
-        wait_until_unused(client, name).await?;
-        // Refused while somebody has come in again.
-        if client.batch_execute(&rename).await.is_ok() {
-            let drop_it = format!("DROP DATABASE {} WITH (FORCE)", quoted(&doomed));
-            return Ok(client.batch_execute(&drop_it).await?);
+/// Drops the databases of tests that have ended.
+async fn drop_let_go(client: &Client) -> Result<(), DatabaseError> {
+    let rows = client
+        .query(
+            "SELECT datname FROM pg_database WHERE starts_with(datname, $1)",
+            &[&PREFIX],
+        )
+        .await?;
+    for row in rows {
+        let name: &str = row.get(0);
+        if try_lock(client, name).await? {
+            // Another may have dropped it since the list was read.
+            let drop_it = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(name));
+            client.batch_execute(&drop_it).await?;
+            unlock(client, name).await?;
         }
     }
-    let in_use = format!("DROP DATABASE {} WITH (FORCE)", quoted(name));
-    Ok(client.batch_execute(&in_use).await?)
+    Ok(())
+}
+
+async fn lock(client: &Client, name: &str) -> Result<(), DatabaseError> {
+    client
+        .execute("SELECT pg_advisory_lock(hashtextextended($1, 0))", &[&name])
+        .await?;
+    Ok(())
+}
+
+async fn try_lock(client: &Client, name: &str) -> Result<bool, DatabaseError> {
+    let row = client
+        .query_one("SELECT pg_try_advisory_lock(hashtextextended($1, 0))", &[&name])
+        .await?;
+    Ok(row.get(0))
+}
+
+async fn unlock(client: &Client, name: &str) -> Result<(), DatabaseError> {
+    client
+        .execute("SELECT pg_advisory_unlock(hashtextextended($1, 0))", &[&name])
+        .await?;
+    Ok(())
 }
 
 /// Where the superuser needs a password the roles get the same: the server is the tests' own.
@@ -198,9 +209,7 @@ async fn make_template(
     passwords: &RolePasswords,
     migrator: &Migrator,
 ) -> Result<(), DatabaseError> {
-    client
-        .execute("SELECT pg_advisory_lock(hashtextextended($1, 0))", &[&template])
-        .await?;
+    lock(client, template).await?;
     if !is_ready(client, template).await? {
         // Left by a test that was killed midway.
         let half_made = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", quoted(template));
@@ -211,10 +220,7 @@ async fn make_template(
         let finished = format!("ALTER DATABASE {} IS_TEMPLATE true", quoted(template));
         client.batch_execute(&finished).await?;
     }
-    client
-        .execute("SELECT pg_advisory_unlock(hashtextextended($1, 0))", &[&template])
-        .await?;
-    Ok(())
+    unlock(client, template).await
 }
 
 /// Sends everybody away who is connected: a template with a connection on it cannot be copied, and the
