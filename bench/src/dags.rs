@@ -100,7 +100,7 @@ pub async fn run(deployment: &Deployment, counter: &Counter, table: &mut Table) 
     for (name, nodes, chained) in [("chain", SIZE, true), ("fan-out", SIZE, false), ("one", 1, false)] {
         publish(deployment, name, nodes, chained).await;
     }
-    let (id, version) = updates::resource(deployment, 0).await;
+    let (id, version) = updates::resource(deployment, "node/bench-0").await;
     let known = deployment
         .control
         .preview(&request("one"), Some(&format!("{id}@{version}")))

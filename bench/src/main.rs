@@ -51,7 +51,7 @@ async fn main() {
         dags::run(&deployment, &counter, &mut table).await;
     }
     if wanted("updates") {
-        updates::run(&deployment, &counter, &mut table).await;
+        updates::run(&deployment, &mut table).await;
     }
     if wanted("ansible") {
         ansible::run(&deployment, &mut table).await;
