@@ -60,7 +60,7 @@ impl Part {
             Self::Domain(own) => matches!(other, Self::Kernel | Self::Contracts) || *other == Self::Domain(own.clone()),
             Self::Ports(own) => Self::Domain(own.clone()).may_use(other, name),
             Self::Api(own) => {
-                let library = *other == Self::Library && ["client-kit", "problem", "identity"].contains(&name);
+                let library = *other == Self::Library && ["client-kit", "problem", "identity", "audit"].contains(&name);
                 library || Self::Domain(own.clone()).may_use(other, name)
             }
             Self::Server(own) => match other {
