@@ -32,6 +32,13 @@ pub enum Output {
     Json,
 }
 
+/// How the commands that follow an operation end.
+const WATCHED: &str = "Exit codes: 0 succeeded, 1 failed, 8 waits for a person (with --until-gate), 9 cancelled, \
+    10 unresolved: what became of a node is not known, and wants 'platform resolve'; that is not waited for. \
+    'platform exit-codes' lists all.";
+const CANCELLED: &str = "Exit codes: 0 cancelled, 10 unresolved: what became of a node is not known, and wants \
+    'platform resolve'. 'platform exit-codes' lists all.";
+
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Start the whole platform in this process and stay (Ctrl-C stops it and hands leases back).
@@ -64,14 +71,17 @@ pub enum Command {
     /// Preview what running a scenario would do; nothing is started.
     Plan(Ask),
     /// Plan, start and watch an operation.
+    #[command(after_help = WATCHED)]
     Run(Run),
-    /// Follow an operation until it ends.
+    /// Follow an operation until it ends, or is unresolved.
+    #[command(after_help = WATCHED)]
     Watch(Watch),
     /// Approve what waits at a gate.
     Approve(Decide),
     /// Reject what waits at a gate.
     Reject(Decide),
     /// Carry a failed operation on: failed and unfinished nodes only.
+    #[command(after_help = WATCHED)]
     Retry(Retry),
     /// Skip a node.
     Skip(NodeIntervention),
@@ -80,6 +90,7 @@ pub enum Command {
     /// Go on after a pause.
     Resume(Intervention),
     /// Cancel an operation; its running jobs are ended.
+    #[command(after_help = CANCELLED)]
     Cancel(Cancel),
     /// Settle a node whose outcome is not known.
     Resolve(Resolve),

@@ -21,6 +21,8 @@ pub enum Exit {
     Unreachable,
     /// The operation that was waited for waits for a person.
     Waiting,
+    /// The operation that was waited for cannot go on before somebody has settled an outcome.
+    Unresolved,
     /// The operation that was waited for was cancelled.
     Cancelled,
     /// A fault of the platform itself.
@@ -29,7 +31,7 @@ pub enum Exit {
 
 impl Exit {
     /// Number, word and meaning of every code.
-    pub const ALL: [(Self, u8, &'static str); 11] = [
+    pub const ALL: [(Self, u8, &'static str); 12] = [
         (Self::Success, 0, "done as asked; a watched operation succeeded"),
         (Self::Untrue, 1, "a watched operation failed, or a proof does not hold"),
         (
@@ -50,8 +52,17 @@ impl Exit {
         ),
         (Self::Forbidden, 6, "the token is missing, expired, or may not do this"),
         (Self::Unreachable, 7, "a service cannot be reached"),
-        (Self::Waiting, 8, "a watched operation waits for a person"),
+        (
+            Self::Waiting,
+            8,
+            "a watched operation waits for a person (--until-gate)",
+        ),
         (Self::Cancelled, 9, "a watched operation was cancelled"),
+        (
+            Self::Unresolved,
+            10,
+            "a watched operation is unresolved: what became of a node is not known, and wants 'platform resolve'",
+        ),
         (Self::Internal, 70, "a fault of the platform itself"),
     ];
 

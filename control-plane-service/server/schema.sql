@@ -283,6 +283,7 @@ table operations row-security forced with fillfactor=60
   constraint operations_pkey PRIMARY KEY (id)
   constraint operations_plan_carried_out_once UNIQUE (organization_id, plan_id)
   index CREATE INDEX operations_newest ON public.operations USING btree (organization_id, id DESC)
+  index CREATE INDEX operations_of_template ON public.operations USING btree (organization_id, pack, template, id DESC)
   index CREATE INDEX operations_open ON public.operations USING btree (organization_id) WHERE (ended_at IS NULL)
   index CREATE UNIQUE INDEX operations_pkey ON public.operations USING btree (id)
   index CREATE UNIQUE INDEX operations_plan_carried_out_once ON public.operations USING btree (organization_id, plan_id)

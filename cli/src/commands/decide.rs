@@ -47,10 +47,14 @@ pub async fn run(what: &Decide, decision: Decision, platform: &Platform, printer
             .map(|target| target.resource_id.as_str())
             .collect();
         format!(
-            "{word} {} of operation {operation}: {} on {}\nbound to {}",
+            "{word} gate {} of operation {operation}: {}{}\nbound to {}",
             chosen.node_id,
             plural(chosen.covers.len(), "node"),
-            targets.join(", "),
+            if targets.is_empty() {
+                String::new()
+            } else {
+                format!(" on {}", targets.join(", "))
+            },
             chosen.covers_digest
         )
     });

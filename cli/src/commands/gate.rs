@@ -117,6 +117,7 @@ pub fn block(operation: OperationId, gate: &GateView, plan: Option<&PlanView>) -
     );
     line("acts on", targets(gate));
     line("risk", risk(gate));
+    line("", gate.risk.join("\n"));
     line("claims", claims(gate.claims).to_owned());
     line("standing", standing(gate, Utc::now()));
     line("digest", gate.covers_digest.to_hex());
@@ -175,6 +176,12 @@ fn standing(gate: &GateView, now: DateTime<Utc>) -> String {
     let mut parts = Vec::new();
     match (gate.state, gate.opened_at) {
         (GateState::Pending, _) => parts.push("it is not its turn yet".to_owned()),
+        (GateState::Withdrawn, _) => {
+            parts.push("withdrawn: nothing behind it can start any more, so nobody has to decide".to_owned());
+        }
+        (GateState::NotAsked, _) => {
+            parts.push("it was not asked: its condition ruled it out, or its turn did not come".to_owned());
+        }
         (GateState::Open, Some(at)) => parts.push(format!("waits for {}", age(at, now))),
         _ => {}
     }
@@ -215,7 +222,7 @@ pub mod tests {
             "covers_digest": digest, "plan_id": uuid::Uuid::now_v7(), "plan_digest": "0".repeat(64), "plan_revision": 2,
             "covers": ["rollout[node/a]", "verify[node/a]"],
             "targets": [{"resource_id": "node/a", "uid": uuid::Uuid::now_v7(), "resource_type": "compute.node"}],
-            "destructive": ["rollout[node/a]"], "may_decide": true,
+            "destructive": ["rollout[node/a]"], "risk": ["The site is gone for a moment."], "may_decide": true,
         }))
         .unwrap()
     }
@@ -231,6 +238,7 @@ pub mod tests {
             "role approver, not person:ada",
             "2 nodes: rollout[node/a], verify[node/a]",
             "DESTROYS in rollout[node/a]",
+            "The site is gone for a moment.",
             "denied in 1h59m",
             &digest,
         ] {

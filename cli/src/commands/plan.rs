@@ -203,12 +203,17 @@ fn changes_text(out: &mut String, view: &PlanView, plan: &Plan) {
         plural(radius.direct.len(), "resource"),
         plural(radius.dependents.len(), "resource")
     );
+    for note in &view.advice.risk {
+        let _ = writeln!(out, "Risk: {note}");
+    }
     if let Some(estimate) = &view.advice.estimate {
+        let seconds = i64::try_from(estimate.seconds).unwrap_or(i64::MAX);
+        let span = TimeDelta::try_seconds(seconds).unwrap_or(TimeDelta::MAX);
         let _ = writeln!(
             out,
-            "Took about {}s in {} before.",
-            estimate.seconds,
-            plural(estimate.samples as usize, "run")
+            "Took about {} in {} before, gates not counted.",
+            duration(span),
+            plural(estimate.samples as usize, "operation")
         );
     }
 }

@@ -98,7 +98,7 @@ fn text(verified: &Verified) -> String {
     for (gate, by, at) in &verified.approvals {
         let _ = writeln!(
             out,
-            "  approved       {gate} by {by} at {}",
+            "  approved       gate {gate}, by {by} at {}",
             at.format("%Y-%m-%d %H:%M:%S UTC")
         );
     }

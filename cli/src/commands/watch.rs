@@ -120,18 +120,6 @@ impl View {
         }
     }
 
-    /// What the person who is waited for types next.
-    fn say_how_to_go_on(&mut self, operation: &Operation, printer: Printer) {
-        let id = operation.summary.id;
-        let at_gate = |waiting: &WaitingFor| matches!(waiting, WaitingFor::Gate { .. });
-        if operation.waiting_for.iter().any(at_gate) {
-            self.say(
-                printer,
-                format!("    what it covers, and how to decide: platform get gates {id}"),
-            );
-        }
-    }
-
     /// Whether some node was handed over and does not run yet.
     fn hands_over(&self) -> bool {
         self.nodes.values().any(|(state, _)| *state == NodeRunState::Dispatched)
@@ -178,7 +166,7 @@ impl View {
                 .waiting_for
                 .iter()
                 .filter(|waiting| !self.waiting.contains(waiting))
-                .map(waiting_line)
+                .map(|waiting| format!("{}{}", waiting_line(waiting), what_helps(operation.summary.id, waiting)))
                 .collect();
             for line in new {
                 self.say(printer, line);
@@ -198,14 +186,13 @@ impl View {
             // Nothing moves any more.
             self.live = None;
         }
-        if exit == Some(Exit::Waiting) {
-            self.say_how_to_go_on(operation, printer);
-        }
-        if exit.is_some_and(|exit| exit != Exit::Waiting) {
+        if exit == Some(Exit::Unresolved) {
+            printer.say(unresolved(operation, &runs));
+        } else if exit.is_some_and(|exit| exit != Exit::Waiting) {
             printer.say(summary(operation, &runs));
-            if printer.is_json() {
-                printer.value(operation, String::new);
-            }
+        }
+        if printer.is_json() && exit.is_some_and(|exit| exit != Exit::Waiting) {
+            printer.value(operation, String::new);
         }
         Ok(exit)
     }
@@ -217,6 +204,8 @@ fn ending(operation: &Operation, until_gate: bool) -> Option<Exit> {
         OperationState::Succeeded => Some(Exit::Success),
         OperationState::Failed | OperationState::Compensated => Some(Exit::Untrue),
         OperationState::Cancelled => Some(Exit::Cancelled),
+        // Nothing moves until somebody outside has found out and said so.
+        OperationState::Unresolved => Some(Exit::Unresolved),
         _ => {
             let person = |w: &WaitingFor| matches!(w, WaitingFor::Gate { .. } | WaitingFor::Intervention { .. });
             (until_gate && operation.waiting_for.iter().any(person)).then_some(Exit::Waiting)
@@ -284,13 +273,27 @@ pub fn waiting_line(waiting: &WaitingFor) -> String {
             }
         }
         WaitingFor::Gate {
-            node_id, role, since, ..
+            node_id,
+            role,
+            excluded,
+            since,
+            ..
         } => {
+            let not = match excluded.as_slice() {
+                [] => String::new(),
+                subjects => format!(", not by {}", subjects.join(" or ")),
+            };
             format!(
-                "◷ {node_id} waits for approval by role {role}, for {}",
+                "◷ gate {node_id} waits for approval by role {role}{not}, for {}",
                 age(*since, now)
             )
         }
+        WaitingFor::Intervention {
+            node_id,
+            why,
+            unresolved: true,
+            ..
+        } => format!("? {node_id} is unresolved, what became of it is not known: {why}"),
         WaitingFor::Intervention {
             node_id, why, choices, ..
         } => {
@@ -312,6 +315,41 @@ pub fn waiting_line(waiting: &WaitingFor) -> String {
         }
         WaitingFor::Time { node_id, until } => format!("◷ {node_id} is tried again in {}", duration(*until - now)),
     }
+}
+
+/// What the person who is waited for types next, as further lines.
+fn what_helps(id: OperationId, waiting: &WaitingFor) -> String {
+    match waiting {
+        WaitingFor::Gate { .. } => format!("\n    what it covers, and how to decide: platform get gates {id}"),
+        WaitingFor::Intervention {
+            node_id,
+            unresolved: true,
+            ..
+        } => format!("\n{}", how_to_resolve(id, node_id)),
+        WaitingFor::Intervention { node_id, .. } => format!(
+            "\n    once more: platform retry {id} --node '{node_id}'\n    without it: platform skip {id} '{node_id}' -m WHY"
+        ),
+        WaitingFor::Claim { .. } | WaitingFor::Dependency { .. } | WaitingFor::Time { .. } => String::new(),
+    }
+}
+
+fn how_to_resolve(id: OperationId, node: &str) -> String {
+    format!(
+        "    find out: platform logs {id} --node '{node}'\n    then settle it: platform resolve {id} '{node}' --outcome \
+         failed -m WHY\n    or, when it was done: platform resolve {id} '{node}' --outcome succeeded --evidence FILE -m WHY"
+    )
+}
+
+/// Why an operation that is unresolved is not waited for.
+fn unresolved(operation: &Operation, runs: &[NodeRun]) -> String {
+    let unknown = runs.iter().filter(|run| run.state == NodeRunState::Unresolved);
+    let nodes: Vec<&str> = unknown.map(|run| run.node_id.as_str()).collect();
+    let id = operation.summary.id;
+    format!(
+        "? operation {id} is unresolved: what became of {} is not known\n    it keeps what it has claimed until someone has \
+         settled that; then it goes on: platform watch {id}",
+        nodes.join(", ")
+    )
 }
 
 /// How an operation ended: one line, then what was done, failed and not started.
@@ -379,6 +417,7 @@ pub fn because(run: &NodeRun) -> Option<&'static str> {
         (NodeRunState::Skipped, "operator") => Some("skipped by an operator"),
         (NodeRunState::Skipped, "needs_not_met") => Some("what it needs did not end as it must"),
         (NodeRunState::Skipped, "gate_closed") => Some("its gate did not open"),
+        (NodeRunState::Skipped, "nothing_behind") => Some("nothing behind it could start any more"),
         (NodeRunState::Skipped, "lane_stopped") => Some("too many items before it failed"),
         (NodeRunState::Skipped, "not_started") => Some("the run ended before its turn"),
         _ => None,

@@ -190,7 +190,11 @@ pub async fn roll_out(stage: &mut Stage, hosts: &Hosts) -> Result<String, CliErr
     )?;
     stage.types(Who::Ada, &["approve", &id], Exit::Forbidden).await?;
     stage.tell("Ada asked for it, so Ada may not approve it. Bob looks at it and does.");
-    stage.types(Who::Bob, &["get", "gates", &id], Exit::Success).await?;
+    let text = stage.types(Who::Bob, &["describe", "gate", &id], Exit::Success).await?;
+    stage.check(
+        text.contains("The site of a host is gone for a moment"),
+        "whoever decides sees the risk that the scenario speaks of",
+    )?;
     let gates = stage.reads(&["get", "gates", &id]).await?;
     let digest = gates[0]["covers_digest"].as_str().unwrap_or_default();
     let shown = digest.get(..12).unwrap_or_default();

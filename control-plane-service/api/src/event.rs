@@ -8,7 +8,7 @@ use uuid::Uuid;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct OperationEvent {
     pub sequence: i64,
-    /// An open set of dotted words: `node.state_changed`, `gate.decided`, …
+    /// An open set of words: `node_changed`, `gate_passed`, …
     #[serde(rename = "type")]
     pub event_type: String,
     /// The run that it belongs to, where it says so.
@@ -16,9 +16,12 @@ pub struct OperationEvent {
     pub run: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_id: Option<String>,
-    /// Who or what caused it: a person's subject, `execution-plane`, `time`, `engine`.
+    /// Who made it happen: a person's subject, `control-plane`, `execution-plane` or `resource-catalog`.
     pub actor: String,
     pub cause: String,
+    /// What happened, for people.
+    #[serde(default)]
+    pub text: String,
     #[schema(value_type = Object)]
     pub detail: serde_json::Value,
     pub occurred_at: DateTime<Utc>,

@@ -20,6 +20,10 @@ pub enum GateState {
     Expired,
     /// The run ended before a decision.
     Closed,
+    /// Nothing behind it could start any more, so nobody had to decide.
+    Withdrawn,
+    /// It ended without being asked: its condition ruled it out, or its turn did not come.
+    NotAsked,
     /// It had passed, but what it covered has changed since.
     Void,
 }
@@ -78,6 +82,9 @@ pub struct GateView {
     pub destructive: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blast_radius: Option<BlastRadius>,
+    /// What the template says about its risk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risk: Vec<String>,
     /// Whether the caller may decide it now.
     pub may_decide: bool,
 }

@@ -156,12 +156,18 @@ pub enum WaitingFor {
         gate_id: Uuid,
         node_id: String,
         role: String,
+        /// Subjects that may not decide it, whatever their roles.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        excluded: Vec<String>,
         since: DateTime<Utc>,
     },
     /// An operator; `choices` are the interventions that would be taken.
     Intervention {
         node_id: String,
         why: String,
+        /// What became of the node is not known; else it failed and is held.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        unresolved: bool,
         choices: Vec<String>,
         since: DateTime<Utc>,
     },

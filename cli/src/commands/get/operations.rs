@@ -127,7 +127,7 @@ pub async fn events(what: &Get, platform: &Platform, printer: Printer) -> Result
     })
     .await?;
     printer.listed(&listed, "events", |items| {
-        let mut table = Table::new(&["nr", "at", "event", "run", "node", "by", "because"]);
+        let mut table = Table::new(&["nr", "at", "event", "by", "what happened"]);
         for event in items {
             table.row([
                 event.sequence.to_string(),
@@ -136,7 +136,7 @@ pub async fn events(what: &Get, platform: &Platform, printer: Printer) -> Result
                 event.run.map(|run| run.to_string()).unwrap_or_default(),
                 event.node_id.clone().unwrap_or_default(),
                 event.actor.clone(),
-                event.cause.clone(),
+                event.text.lines().next().unwrap_or_default().to_owned(),
             ]);
         }
         table

@@ -7,6 +7,7 @@ use control_plane_plan::{Accept, GateClaims, NodeKind};
 
 use crate::index::{IndexedNeed, NodeIx};
 use crate::lane::LaneState;
+use crate::prospects::Prospects;
 use crate::row::NodeWait;
 use crate::state::{Cell, OperationState, is_bad};
 use crate::{NodeReason, NodeState, accept_of};
@@ -51,11 +52,13 @@ impl OperationState {
         self.startable.clear();
         self.lanes_due.clear();
         self.timers.clear();
+        self.prospects = Prospects::default();
         for ix in 0..self.cells.len() {
             self.count(ix, true);
             self.derive_cell(ix);
         }
         self.lanes = LaneState::derive(&self.plan, &self.cells, self.operation.run);
+        self.prospects = Prospects::derive(&self.plan, &self.cells);
     }
 
     /// Needs come first in plan order, so one pass suffices.
@@ -84,7 +87,9 @@ impl OperationState {
     pub(crate) fn settle(&mut self, ix: NodeIx) {
         let forgone = self.is_forgone(ix);
         let benign = match (self.cells[ix].row.state, self.cells[ix].row.reason) {
-            (NodeState::Skipped, Some(NodeReason::Condition | NodeReason::Operator)) => true,
+            (NodeState::Skipped, Some(NodeReason::Condition | NodeReason::Operator | NodeReason::NothingBehind)) => {
+                true
+            }
             (NodeState::Skipped, Some(NodeReason::NeedsNotMet)) => !forgone && self.skipped_by_harmless(ix),
             _ => false,
         };
@@ -129,7 +134,9 @@ impl OperationState {
                 let success = |need: &IndexedNeed| need.accept.contains(Accept::Succeeded);
                 let forgone = |need: &IndexedNeed| self.cells[need.node].forgone;
                 let stops = |need: &&IndexedNeed| missing(need) || (forgone(need) && self.closes(need.node));
-                let mut stopping = edges.needs.iter().filter(stops).peekable();
+                // A withdrawn gate stood in nobody's way: what it covers had other reasons.
+                let asked = |need: &&IndexedNeed| !self.is_withdrawn(need.node);
+                let mut stopping = edges.needs.iter().filter(asked).filter(stops).peekable();
                 stopping.peek().is_some() && stopping.all(|need| forgone(need) && success(need))
             }
             _ => false,
@@ -162,12 +169,22 @@ impl OperationState {
         let is_gate = matches!(self.plan.node(need.node).action, NodeKind::Gate(_));
         let handles_rejection = need.accept.contains(Accept::Failed);
         let gate_closed = is_gate && !handles_rejection && !self.gate_open(need.node);
-        let closed = needed.closed || gate_closed;
+        let withdrawn = gate_closed && self.is_withdrawn(need.node);
+        let unasked = needed.unasked || withdrawn;
+        let closed = needed.closed || (gate_closed && !withdrawn);
         let cell = &mut self.cells[ix];
-        cell.blocked |= !accepted;
+        cell.blocked |= !accepted && !closed && !withdrawn;
         cell.closed |= closed;
+        cell.unasked |= unasked;
         cell.unmet -= 1;
-        cell.unmet == 0
+        self.prospects.needs_met(&self.plan, ix, &self.cells[ix]);
+        self.cells[ix].unmet == 0
+    }
+
+    /// Whether a gate was not asked, because nothing behind it could start.
+    fn is_withdrawn(&self, ix: NodeIx) -> bool {
+        let row = &self.cells[ix].row;
+        row.state == NodeState::Skipped && row.reason == Some(NodeReason::NothingBehind)
     }
 
     /// A gate lets through once it has passed for what it covers now, or when its own condition said

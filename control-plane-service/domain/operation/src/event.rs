@@ -162,6 +162,11 @@ pub enum EventKind {
         node: String,
         gate_id: GateId,
     },
+    /// Nothing behind it can start any more; nobody has to decide.
+    GateWithdrawn {
+        node: String,
+        gate_id: GateId,
+    },
     GateVoided {
         node: String,
         gate_id: GateId,
@@ -227,6 +232,7 @@ impl EventKind {
             Self::GateRejected { .. } => "gate_rejected",
             Self::GateExpired { .. } => "gate_expired",
             Self::GateClosed { .. } => "gate_closed",
+            Self::GateWithdrawn { .. } => "gate_withdrawn",
             Self::GateVoided { .. } => "gate_voided",
             Self::UpdateSent { .. } => "update_sent",
             Self::UpdateApplied { .. } => "update_applied",

@@ -17,6 +17,7 @@ use crate::UpdateState;
 use crate::derived::Counts;
 use crate::index::NodeIx;
 use crate::lane::LaneState;
+use crate::prospects::Prospects;
 use crate::row::{
     AttemptRow, BindingRow, ClaimsState, CommandRow, GateRow, NodeRunRow, OperationRow, Progress, Rows, RunRow,
     UpdateRow, ValidationState,
@@ -33,6 +34,8 @@ pub(crate) struct Cell {
     pub(crate) blocked: bool,
     /// It is behind a gate that did not pass.
     pub(crate) closed: bool,
+    /// It is behind a gate that was withdrawn, because nothing behind it could start.
+    pub(crate) unasked: bool,
     /// It has ended and so have all its needs: dependents have been told.
     pub(crate) settled: bool,
     /// Skipped without anything having gone wrong.
@@ -67,6 +70,7 @@ pub struct OperationState {
     /// Lanes in which something may have become startable.
     pub(crate) lanes_due: BTreeSet<usize>,
     pub(crate) timers: BTreeSet<(DateTime<Utc>, NodeIx)>,
+    pub(crate) prospects: Prospects,
 }
 
 /// What a new operation is made from.
@@ -225,6 +229,7 @@ impl OperationState {
             startable: BTreeSet::new(),
             lanes_due: BTreeSet::new(),
             timers: BTreeSet::new(),
+            prospects: Prospects::default(),
             plan,
         };
         state.derive();
@@ -276,6 +281,7 @@ impl OperationState {
             startable: BTreeSet::new(),
             lanes_due: BTreeSet::new(),
             timers: BTreeSet::new(),
+            prospects: Prospects::default(),
             plan: new.plan,
         };
         state.derive();
@@ -345,6 +351,7 @@ impl Cell {
             unmet: 0,
             blocked: false,
             closed: false,
+            unasked: false,
             settled: false,
             benign: false,
             forgone: false,

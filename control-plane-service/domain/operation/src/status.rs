@@ -121,6 +121,8 @@ words! {
         NeedsNotMet = "needs_not_met",
         /// A gate that it is behind did not pass.
         GateClosed = "gate_closed",
+        /// Of a gate: nothing behind it could start any more, so nobody has to decide.
+        NothingBehind = "nothing_behind",
         /// The run ended before its turn came.
         NotStarted = "not_started",
         /// Too many items of its lane failed before its item opened.
@@ -203,6 +205,8 @@ words! {
         Expired = "expired",
         /// The run ended, or the node was cancelled, before a decision.
         Closed = "closed",
+        /// Nothing behind it could start any more, so nobody had to decide.
+        Withdrawn = "withdrawn",
         /// It had passed, but what it covered has changed since.
         Void = "void",
     }

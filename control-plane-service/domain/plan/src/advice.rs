@@ -59,10 +59,12 @@ pub struct BlastRadius {
     pub partial: bool,
 }
 
-/// How long it will take, from history; absent without any.
+/// How long it will take, without the time that people take at gates: from the last runs of the template in
+/// the organization; absent where they do not tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Estimate {
     pub seconds: u64,
+    /// How many earlier operations it rests on.
     pub samples: u64,
 }
 
@@ -72,6 +74,9 @@ pub struct Advice {
     pub slots: Vec<SlotExplanation>,
     pub freshness: Freshness,
     pub blast_radius: BlastRadius,
+    /// What the template says about its risk.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risk: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
 }

@@ -6,13 +6,14 @@ use api_kit::{FieldError, Problem, database_problem, internal_problem};
 use control_plane_api::PlanRequest;
 use control_plane_plan::{Advice, BlastRadius, ClaimMode, Freshness, Plan, PlanDocument, ScenarioPin, SlotExplanation};
 use control_plane_planning::{
-    Planned, PlanningError, Request, SlotSelection, Snapshot, blast_radius, plan, replan, selections,
+    Planned, PlanningError, Request, SlotSelection, Snapshot, blast_radius, estimate, plan, replan, selections,
 };
 use control_plane_scenario::{Pack, Template};
 use kernel::id::OrganizationId;
 use serde_json::{Map, Value};
 use sqlx::PgConnection;
 
+use super::history;
 use super::problem::{of_planning, of_read};
 use crate::packs::library::Library;
 use crate::projection::read::{self, Completeness, MOST};
@@ -66,17 +67,23 @@ pub async fn make(
     }
     match outcome.0 {
         Ok(planned) => {
-            let blast = blast(connection, planned.document.plan()).await?;
+            let advice = advice(connection, planned.document.plan(), template, planned.slots, freshness).await?;
             Ok(Made {
                 scenario,
                 document: Some(planned.document),
-                advice: advice(planned.slots, freshness, blast),
+                advice,
             })
         }
         Err(PlanningError::Unsatisfiable(slots)) => Ok(Made {
             scenario,
             document: None,
-            advice: advice(slots, freshness, BlastRadius::default()),
+            advice: Advice {
+                slots,
+                freshness,
+                blast_radius: BlastRadius::default(),
+                risk: template.risk.clone(),
+                estimate: None,
+            },
         }),
         Err(error) => Err(of_planning(error, "/parameters")),
     }
@@ -113,11 +120,11 @@ pub async fn remake(
         .await
         .map_err(|error| database_problem(&error.into()))?;
     let document = replan(base, template, set, &candidates).map_err(|error| of_planning(error, "/set"))?;
-    let blast = blast(connection, document.plan()).await?;
+    let advice = advice(connection, document.plan(), template, Vec::new(), freshness).await?;
     Ok(Made {
         scenario: base.scenario.clone(),
         document: Some(document),
-        advice: advice(Vec::new(), freshness, blast),
+        advice,
     })
 }
 
@@ -190,11 +197,22 @@ async fn blast(connection: &mut PgConnection, plan: &Plan) -> Result<BlastRadius
     Ok(blast_radius(plan, &dependents, partial))
 }
 
-fn advice(slots: Vec<SlotExplanation>, freshness: Freshness, blast_radius: BlastRadius) -> Advice {
-    Advice {
+/// What is told beside a plan.
+async fn advice(
+    connection: &mut PgConnection,
+    plan: &Plan,
+    template: &Template,
+    slots: Vec<SlotExplanation>,
+    freshness: Freshness,
+) -> Result<Advice, Problem> {
+    let blast_radius = blast(connection, plan).await?;
+    let history = history::samples(connection, plan).await;
+    let history = history.map_err(|error| database_problem(&error.into()))?;
+    Ok(Advice {
         slots,
         freshness,
         blast_radius,
-        estimate: None,
-    }
+        risk: template.risk.clone(),
+        estimate: estimate(plan, &history),
+    })
 }

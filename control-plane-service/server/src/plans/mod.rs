@@ -4,6 +4,7 @@
 //! bytes that were digested. What cannot be bound is stored as well, with the explanation only.
 
 mod find;
+mod history;
 pub mod make;
 pub mod planner;
 mod preview;

@@ -69,6 +69,7 @@ pub fn view(event: Event) -> Result<OperationEvent, StoreError> {
         node_id,
         actor: actor(&event.actor),
         cause: cause(&event.cause),
+        text: event.kind.text(),
         detail,
         occurred_at: event.at,
     })

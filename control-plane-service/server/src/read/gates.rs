@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use control_plane_api::{GateState, GateTarget, GateView};
-use control_plane_operation::row::GateRow;
-use control_plane_operation::{GateState as Standing, PlanIndex};
-use control_plane_plan::{BlastRadius, Gate, NodeKind, Plan, PlanNode, covered_by};
+use control_plane_operation::row::{GateRow, NodeRunRow};
+use control_plane_operation::{GateState as Standing, NodeReason, PlanIndex};
+use control_plane_plan::{Advice, Gate, NodeKind, Plan, PlanNode, covered_by};
 use kernel::id::{PlanId, ResourceUid};
 
 /// What is the same for all gates of an operation.
@@ -14,7 +14,9 @@ pub struct Context<'a> {
     pub plan_id: PlanId,
     pub requester: &'a str,
     pub is_over: bool,
-    pub blast_radius: Option<&'a BlastRadius>,
+    pub advice: Option<&'a Advice>,
+    /// Each gate node's last row.
+    pub nodes: &'a [NodeRunRow],
     /// Who looks: subject, and whether a role is held.
     pub subject: &'a str,
     pub has_role: &'a (dyn Fn(&str) -> bool + Sync),
@@ -45,7 +47,7 @@ fn view(context: &Context<'_>, plan: &Plan, node: &PlanNode, gate: &Gate, asked:
         gate_id: asked.map(|asked| asked.id.0),
         node_id: node.id.clone(),
         run: asked.map(|asked| asked.run),
-        state: asked.map_or(GateState::Pending, |asked| state(asked.state)),
+        state: standing(context, node, asked),
         message: gate.message.clone(),
         role: gate.role.clone(),
         requester_excluded: gate.requester_excluded,
@@ -77,8 +79,21 @@ fn view(context: &Context<'_>, plan: &Plan, node: &PlanNode, gate: &Gate, asked:
             .filter(|id| covers.contains(*id))
             .cloned()
             .collect(),
-        blast_radius: context.blast_radius.cloned(),
+        blast_radius: context.advice.map(|advice| advice.blast_radius.clone()),
+        risk: context.advice.map(|advice| advice.risk.clone()).unwrap_or_default(),
         may_decide: is_open && !excluded && (context.has_role)(&gate.role),
+    }
+}
+
+/// As its last asking stands. A gate that has ended in a later run than that, or without any, was not asked.
+fn standing(context: &Context<'_>, node: &PlanNode, asked: Option<&GateRow>) -> GateState {
+    let row = context.nodes.iter().find(|row| row.node == node.id);
+    let unasked = row.filter(|row| row.state.is_end() && asked.is_none_or(|asked| asked.run < row.run));
+    match (unasked, asked) {
+        (Some(row), _) if row.reason == Some(NodeReason::NothingBehind) => GateState::Withdrawn,
+        (Some(_), _) => GateState::NotAsked,
+        (None, Some(asked)) => state(asked.state),
+        (None, None) => GateState::Pending,
     }
 }
 
@@ -89,6 +104,7 @@ const fn state(standing: Standing) -> GateState {
         Standing::Rejected => GateState::Rejected,
         Standing::Expired => GateState::Expired,
         Standing::Closed => GateState::Closed,
+        Standing::Withdrawn => GateState::Withdrawn,
         Standing::Void => GateState::Void,
     }
 }

@@ -230,6 +230,7 @@ fn waiting_for(
         gate_id: gate.id.0,
         node_id: gate.node,
         role: gate.role,
+        excluded: gate.excluded,
         since: gate.opened_at,
     }));
     waiting.extend(
@@ -247,6 +248,7 @@ fn waiting_node(node: NodeRunRow, updated_at: DateTime<Utc>) -> Option<WaitingFo
         return Some(WaitingFor::Intervention {
             node_id: node.node,
             why: node.message.unwrap_or_else(|| "its outcome is not known".to_owned()),
+            unresolved: true,
             choices: vec!["resolve".to_owned(), "cancel".to_owned()],
             since,
         });
@@ -255,6 +257,7 @@ fn waiting_node(node: NodeRunRow, updated_at: DateTime<Utc>) -> Option<WaitingFo
         NodeWait::Intervention { failure } => Some(WaitingFor::Intervention {
             node_id: node.node,
             why: failure.message,
+            unresolved: false,
             choices: ["retry", "skip", "resolve", "cancel"].map(str::to_owned).to_vec(),
             since,
         }),

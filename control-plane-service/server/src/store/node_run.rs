@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use control_plane_operation::PlanIndex;
 use control_plane_operation::row::NodeRunRow;
+use control_plane_plan::NodeKind;
 use database::OrgTransaction;
 use kernel::id::{OperationId, OrganizationId};
 use tokio_postgres::types::Json;
@@ -47,4 +49,20 @@ pub async fn latest_of(tx: &OrgTransaction, operation: OperationId) -> Result<Ve
     const SQL: &str =
         "SELECT DISTINCT ON (node) body, node FROM node_runs WHERE operation_id = $1 ORDER BY node, run DESC";
     bodies(&query(tx, SQL, &[&operation.0]).await?, "node run")
+}
+
+/// Each gate node's row of the highest run.
+pub async fn latest_of_gates(
+    tx: &OrgTransaction,
+    plan: &PlanIndex,
+    operation: OperationId,
+) -> Result<Vec<NodeRunRow>, StoreError> {
+    const SQL: &str = "SELECT DISTINCT ON (node) body, node FROM node_runs \
+        WHERE operation_id = $1 AND node = ANY($2) ORDER BY node, run DESC";
+    let nodes = plan.plan().nodes.iter();
+    let gates: Vec<&str> = nodes
+        .filter(|node| matches!(node.action, NodeKind::Gate(_)))
+        .map(|node| node.id.as_str())
+        .collect();
+    bodies(&query(tx, SQL, &[&operation.0, &gates]).await?, "node run")
 }

@@ -1,7 +1,7 @@
 //! What people do to operations: decisions and interventions.
 
 use client_kit::ClientError;
-use control_plane_api::{Decision, Intervention, NodeRunState, OperationState, Resolution};
+use control_plane_api::{Decision, GateState, Intervention, NodeRunState, OperationState, Resolution};
 use identity::Role;
 use serde_json::json;
 use uuid::Uuid;
@@ -48,7 +48,7 @@ async fn a_gate_is_passed_by_another_person_with_the_role_and_the_digest_it_cove
         .decide(&world.bob(), id, &gate, Decision::Reject)
         .await
         .unwrap_err();
-    assert!(["gate_not_open", "operation_over"].contains(&code(&late)));
+    assert_eq!(code(&late), "gate_not_open");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -280,17 +280,57 @@ async fn field_note_20_a_denied_node_runs_by_no_path() {
         .decide(&world.bob(), id, &gate, Decision::Approve)
         .await
         .unwrap_err();
-    assert!(["gate_not_open", "operation_over"].contains(&code(&late)));
+    assert_eq!(code(&late), "gate_not_open");
     world.kill().await;
     world.run(true).await;
-    let retry = Intervention::Retry {
-        nodes: vec!["check".into()],
+    let retry = |nodes: &[&str]| Intervention::Retry {
+        nodes: nodes.iter().map(|node| (*node).to_owned()).collect(),
         set: Default::default(),
     };
-    // Whether the retry is refused or asks the gate again: the node stays behind it.
-    let retried = world.intervene(id, retry).await;
-    assert!(retried.is_err() || world.open_gate(id).await.gate_id != gate.gate_id);
+    let refused = world.intervene(id, retry(&["check"])).await.unwrap_err();
+    assert_eq!(
+        code(&refused),
+        "needs_not_retried",
+        "the node alone stays behind its gate"
+    );
+    for nodes in [&["check", "go"][..], &[]] {
+        let before = world.bob().gates(id).await.unwrap().items.remove(0);
+        world.intervene(id, retry(nodes)).await.unwrap();
+        let again = world.open_gate(id).await;
+        assert_ne!(again.gate_id, before.gate_id, "a retry asks the gate again");
+        world.decide(&world.bob(), id, &again, Decision::Reject).await.unwrap();
+        world.until_state(id, OperationState::Failed).await;
+    }
     assert_eq!(world.execution.attempts_of("check"), 0);
+    world.invariants().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gate_behind_which_nothing_can_start_is_withdrawn_and_nobody_may_decide_it() {
+    let world = World::start().await;
+    let id = world.begin(plan(&[1]).gate("go", &[]).job("check", &["go"])).await;
+    let gate = world.open_gate(id).await;
+    let skip = Intervention::Skip {
+        node_id: "check".into(),
+    };
+    world.intervene(id, skip).await.unwrap();
+    let operation = world.until_state(id, OperationState::Succeeded).await;
+    assert_eq!(operation.waiting_for, [], "it waits for nobody");
+    let seen = world.bob().gates(id).await.unwrap().items.remove(0);
+    assert_eq!((seen.state, seen.may_decide), (GateState::Withdrawn, false));
+    assert_eq!(seen.decided_by, None);
+    let late = world
+        .decide(&world.bob(), id, &gate, Decision::Approve)
+        .await
+        .unwrap_err();
+    assert_eq!(code(&late), "gate_not_open");
+    let events = world.events(id).await;
+    let told = events
+        .iter()
+        .find(|event| event.event_type == "gate_withdrawn")
+        .unwrap();
+    assert_eq!(told.text, "gate go is withdrawn: nothing behind it can start any more");
+    assert!(events.iter().all(|event| !event.text.is_empty()));
     world.invariants().await;
 }
 

@@ -311,9 +311,11 @@ impl Cast {
     async fn resolves_what_a_lost_runner_left(&self, deployment: &Deployment) {
         let (id, _) = self.runs_endlessly();
         deployment.kill(Role::Runner).await;
-        self.ada
-            .types(&["watch", &id, "--until-gate"], 8)
-            .tells(&["? wait waits for an operator", "choices: "]);
+        self.ada.types(&["watch", &id], 10).tells(&[
+            "? wait is unresolved",
+            &format!("platform resolve {id} 'wait' --outcome failed"),
+            "keeps what it has claimed",
+        ]);
         self.ada
             .types(
                 &[
@@ -339,8 +341,8 @@ impl Cast {
         let asked = self.ada.reads(&["cancel", "--no-wait", &id], 0);
         assert_eq!(asked["state"], "cancelling");
         self.ada
-            .types(&["cancel", "--force", &id, "-m", "execution-plane is away"], 8)
-            .tells(&["unresolved", "? wait waits for an operator"]);
+            .types(&["cancel", "--force", &id, "-m", "execution-plane is away"], 10)
+            .tells(&["unresolved", "? wait is unresolved"]);
         self.ada
             .types(&["resolve", &id, "wait", "--outcome", "failed", "-m", "looked"], 0);
         deployment.launch(Role::ExecutionPlane, &[]);

@@ -76,7 +76,23 @@ impl<'a> Carry<'a> {
             let behind = self.plan.edges(ix).needs.iter().any(|need| reset[need.node]);
             reset[ix] = self.begins_anew(ix, behind, named);
         }
+        self.ask_again(&mut reset);
         reset
+    }
+
+    /// A gate that was withdrawn is asked again when anything behind it begins anew, however far behind.
+    fn ask_again(&self, reset: &mut [bool]) {
+        let mut leads_to_anew = reset.to_vec();
+        for ix in (0..reset.len()).rev() {
+            let dependents = self.plan.edges(ix).dependents.iter();
+            leads_to_anew[ix] |= dependents.map(|(dependent, _)| *dependent).any(|ix| leads_to_anew[ix]);
+            reset[ix] |= leads_to_anew[ix] && self.was_withdrawn(ix);
+        }
+    }
+
+    fn was_withdrawn(&self, ix: NodeIx) -> bool {
+        let row = self.rows[ix].as_ref();
+        row.is_some_and(|row| row.reason == Some(NodeReason::NothingBehind))
     }
 
     fn begins_anew(&self, ix: NodeIx, behind: bool, named: Option<&[NodeIx]>) -> bool {
@@ -93,6 +109,7 @@ impl<'a> Carry<'a> {
             (NodeState::Skipped, Some(NodeReason::Operator)) => is_named,
             (NodeState::Skipped, Some(NodeReason::Condition)) => !node.skipped && (behind || self.revised),
             (NodeState::Skipped, Some(NodeReason::NeedsNotMet | NodeReason::GateClosed)) => behind || is_named,
+            (NodeState::Skipped, Some(NodeReason::NothingBehind)) => behind,
             (state, _) if is_bad(state) => match (&node.action, named) {
                 (NodeKind::Join, _) => behind,
                 (_, None) => true,

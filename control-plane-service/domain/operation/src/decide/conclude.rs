@@ -79,7 +79,10 @@ impl Decider<'_> {
             }
             (RunEnd::Failed, Some(RunFailure::LeftOut(left_out)), _) => Some(left_out.to_string()),
             (RunEnd::Failed, None, Some(node)) => Some(format!("{node} failed")),
-            (RunEnd::Failed, None, None) => Some(format!("failed, handled: {} nodes failed", self.state.counts.bad)),
+            (RunEnd::Failed, None, None) => Some(match self.state.counts.bad {
+                1 => "failed, handled: one node failed".to_owned(),
+                bad => format!("failed, handled: {bad} nodes failed"),
+            }),
             (RunEnd::Cancelled, ..) => progress
                 .cancel
                 .as_ref()

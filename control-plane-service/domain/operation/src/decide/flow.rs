@@ -44,15 +44,16 @@ impl Decider<'_> {
             self.event(kind);
         }
         if to.is_end() {
-            self.leave(ix, is_bad(to));
+            self.leave(ix, to);
         }
     }
 
-    fn leave(&mut self, ix: NodeIx, bad: bool) {
+    fn leave(&mut self, ix: NodeIx, end: NodeState) {
+        self.state.prospects.ended(&self.state.plan, ix, end);
         self.state.arrived.remove(&ix);
         self.state.startable.remove(&ix);
         if let Some((lane, item)) = self.state.plan.edges(ix).lane {
-            self.state.lanes[lane].end(item, ix, bad);
+            self.state.lanes[lane].end(item, ix, is_bad(end));
             self.state.lanes_due.insert(lane);
         }
         self.ended.push_back(ix);
@@ -100,6 +101,8 @@ impl Decider<'_> {
                 self.told(ix);
             } else if let Some(ix) = self.next_arrived() {
                 self.arrive(ix);
+            } else if let Some(ix) = self.next_idle() {
+                self.withdraw(ix);
             } else {
                 break;
             }
@@ -110,6 +113,16 @@ impl Decider<'_> {
     fn next_arrived(&mut self) -> Option<NodeIx> {
         let moving = self.state.operation.progress.begun || self.state.winding_down();
         if moving { self.state.arrived.pop_first() } else { None }
+    }
+
+    /// The next gate that has run out of prospects. At the end of a run all gates close anyway.
+    fn next_idle(&mut self) -> Option<NodeIx> {
+        let moving = self.state.operation.progress.begun && !self.state.winding_down();
+        if moving {
+            self.state.prospects.idle.pop_first()
+        } else {
+            None
+        }
     }
 
     /// Tells the lane, the run and the dependents of `ix` that it has ended.
@@ -207,14 +220,22 @@ impl Decider<'_> {
         if matches!(node.action, NodeKind::Join) {
             return self.join(ix);
         }
-        if cell.closed {
-            return self.skip(ix, NodeReason::GateClosed);
-        }
         if cell.blocked {
             return self.skip(ix, NodeReason::NeedsNotMet);
         }
+        if cell.closed {
+            return self.skip(ix, NodeReason::GateClosed);
+        }
         if node.skipped {
             return self.skip(ix, NodeReason::Condition);
+        }
+        if matches!(node.action, NodeKind::Gate(_)) && self.state.prospects.hopeless(ix) {
+            return self.not_asked(ix);
+        }
+        if cell.unasked {
+            // A gate is withdrawn when nothing behind it can start; should something come after all, it waits
+            // for a decision that nobody took.
+            return self.skip(ix, NodeReason::GateClosed);
         }
         match self.condition(ix, node.when.as_deref()) {
             Ok(true) => self.make_startable(ix),
@@ -242,7 +263,8 @@ impl Decider<'_> {
         let edges = plan.edges(ix);
         let needed_apart = edges.needs.len() > edges.items.len();
         if edges.items.is_empty() {
-            let reason = match (self.state.cells[ix].blocked, needed_apart) {
+            let cell = &self.state.cells[ix];
+            let reason = match (cell.blocked || cell.closed || cell.unasked, needed_apart) {
                 (true, true) => NodeReason::NeedsNotMet,
                 _ => NodeReason::Condition,
             };

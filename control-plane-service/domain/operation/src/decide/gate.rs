@@ -115,6 +115,7 @@ impl Decider<'_> {
         let Some((node, digest)) = self.decided(gate, GateState::Passed, by, comment) else {
             return;
         };
+        let message = format!("approved by {by}");
         let by = by.to_owned();
         self.event(EventKind::GatePassed {
             node,
@@ -122,7 +123,7 @@ impl Decider<'_> {
             digest,
             by,
         });
-        self.end(ix, NodeState::Succeeded, None, None);
+        self.end(ix, NodeState::Succeeded, None, Some(message));
     }
 
     pub(super) fn reject(&mut self, gate: GateId, ix: NodeIx, by: &str, comment: Option<&str>) {
@@ -155,6 +156,26 @@ impl Decider<'_> {
         Some((row.node.clone(), row.digest))
     }
 
+    /// Takes back a gate that has been asked, or whose turn has come, when nothing behind it can start any
+    /// more. Before its turn it only is not asked.
+    pub(super) fn withdraw(&mut self, ix: NodeIx) {
+        let cell = &self.state.cells[ix];
+        if cell.unmet > 0 || self.state.arrived.contains(&ix) {
+            return;
+        }
+        match (cell.row.state, cell.row.wait.clone()) {
+            (_, Some(NodeWait::Gate { gate, .. })) => self.close_gate(gate, GateState::Withdrawn),
+            (NodeState::Pending | NodeState::Ready, None) => {}
+            _ => return,
+        }
+        self.not_asked(ix);
+    }
+
+    pub(super) fn not_asked(&mut self, ix: NodeIx) {
+        let message = "nothing behind it can start any more".to_owned();
+        self.end(ix, NodeState::Skipped, Some(NodeReason::NothingBehind), Some(message));
+    }
+
     /// Ends an asking without anybody's decision.
     pub(super) fn close_gate(&mut self, gate: GateId, state: GateState) {
         let Some(row) = self.state.gates.get_mut(&gate) else {
@@ -168,6 +189,7 @@ impl Decider<'_> {
         self.record.gates.insert(gate);
         self.event(match state {
             GateState::Expired => EventKind::GateExpired { node, gate_id: gate },
+            GateState::Withdrawn => EventKind::GateWithdrawn { node, gate_id: gate },
             GateState::Void => EventKind::GateVoided { node, gate_id: gate },
             _ => EventKind::GateClosed { node, gate_id: gate },
         });

@@ -11,6 +11,7 @@ use control_plane_operation::{
 use control_plane_plan::{Accept, Need, NodeKind, Plan, PlanNode, covered_by};
 use kernel::id::AttemptId;
 
+use crate::prospects;
 use crate::store::Store;
 use crate::world::World;
 
@@ -58,6 +59,7 @@ pub fn after_step(before: &Store, world: &World, inputs: &[Input], decision: &De
     one_live_attempt_a_node(world);
     claims_are_kept_while_anything_runs(before, world);
     ends_are_true(world);
+    prospects::only_gates_that_matter_wait(world, decision);
     for effect in &decision.effects {
         match &effect.kind {
             EffectKind::SubmitAttempt { spec } => {
@@ -296,7 +298,9 @@ fn wants_only(plan: &Plan, node: &PlanNode, forgone: &BTreeSet<&str>, latest: &B
         let accepted = accept_of(row.state, row.reason).is_some_and(|end| need.accept.contains(&end));
         let is_gate = matches!(plan.node(&need.node).unwrap().action, NodeKind::Gate(_));
         let shut = is_gate || row.reason == Some(NodeReason::GateClosed);
-        !accepted || (shut && forgone.contains(need.node.as_str()))
+        // A gate that was withdrawn, because nothing behind it could start, stood in nobody's way.
+        let withdrawn = row.reason == Some(NodeReason::NothingBehind);
+        !withdrawn && (!accepted || (shut && forgone.contains(need.node.as_str())))
     };
     let mut stopping = node.needs.iter().filter(stops).peekable();
     let wanted = |need: &Need| forgone.contains(need.node.as_str()) && need.accept.contains(&Accept::Succeeded);

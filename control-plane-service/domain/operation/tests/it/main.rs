@@ -10,6 +10,7 @@ mod gates;
 mod invariants;
 mod order;
 mod plans;
+mod prospects;
 mod random;
 mod scale;
 mod skipping;

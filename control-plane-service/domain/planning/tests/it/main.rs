@@ -1,6 +1,7 @@
 //! Planning as a specification: small worlds, written down, and what comes of them.
 
 mod determinism;
+mod estimates;
 mod expansion;
 mod field_notes;
 mod matching;

@@ -10,7 +10,7 @@ use crate::http::fault::{no_operation, of_engine, of_store};
 use crate::planner::Planner;
 use crate::read::gates::{Context, views};
 use crate::read::operation::find;
-use crate::store::gate;
+use crate::store::{gate, node_run};
 
 /// An operation's gates in plan order, with what each covers: what a decision binds to.
 #[utoipa::path(get, path = "/v1/operations/{operation_id}/gates", tag = "gates",
@@ -43,6 +43,7 @@ pub async fn gates(
 ) -> Result<Vec<GateView>, Problem> {
     let operation = find(tx, id).await.map_err(of_store)?.ok_or_else(|| no_operation(id))?;
     let askings = gate::of(tx, id).await.map_err(of_store)?;
+    let nodes = node_run::latest_of_gates(tx, plan, id).await.map_err(of_store)?;
     let advice = planner.advice(caller.organization, operation.plan.plan_id).await?;
     let has_role = |role: &str| caller.roles.iter().any(|held| held.to_string() == role);
     let context = Context {
@@ -50,7 +51,8 @@ pub async fn gates(
         plan_id: operation.plan.plan_id,
         requester: &operation.summary.requested_by,
         is_over: operation.summary.state.is_end(),
-        blast_radius: advice.as_ref().map(|advice| &advice.blast_radius),
+        advice: advice.as_ref(),
+        nodes: &nodes,
         subject: &caller.subject,
         has_role: &has_role,
     };

@@ -224,3 +224,62 @@ fn a_pin_is_made_as_the_catalog_makes_it() {
         assert_eq!(pin_of(&candidate, &wanted).unwrap(), catalogs);
     }
 }
+
+/// An ended operation of the harness's template, each of whose hosts took `seconds`.
+async fn took(harness: &Harness, organization: OrganizationId, seconds: f64) {
+    let superuser = harness.database.open_superuser();
+    let (client, id) = (superuser.hot().get().await.unwrap(), uuid::Uuid::now_v7());
+    client
+        .execute(
+            "INSERT INTO operations (id, organization_id, plan_id, pack, pack_version, template, environment, requester, reason, \
+             labels, status, run, plan_revision, revision, last_event, last_event_at, progress, created_at, ended_at) \
+             VALUES ($1, $2, $1, 'p', '1.0.0', 'roll', 'elsewhere', 'person:ada', '', '{}', 'succeeded', 1, 1, 1, 1, now(), '{}', \
+             now(), now())",
+            &[&id, &organization.0],
+        )
+        .await
+        .unwrap();
+    for node in ["roll[node/x]", "roll[node/y]", "gate"] {
+        client
+            .execute(
+                "INSERT INTO node_runs (operation_id, run, node, organization_id, state, body) VALUES ($1, 1, $2, $3, 'succeeded', \
+                 json_build_object('started_at', '2026-01-01T00:00:00Z'::timestamptz, \
+                 'ended_at', '2026-01-01T00:00:00Z'::timestamptz + make_interval(secs => $4)))",
+                &[&id, &node, &organization.0, &seconds],
+            )
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn the_estimate_beside_a_plan_is_the_median_of_what_the_organization_saw_and_not_in_its_digest() {
+    let harness = Harness::ready().await;
+    let before = harness.client().preview(&harness.request(), None).await.unwrap();
+    assert_eq!(before.advice.estimate, None);
+    took(&harness, OrganizationId::new_v7(), 1_000.0).await;
+    for seconds in [4.0, 5.0, 300.0] {
+        took(&harness, harness.organization, seconds).await;
+    }
+    let after = harness.client().preview(&harness.request(), None).await.unwrap();
+    let estimate = after.advice.estimate.unwrap();
+    assert_eq!(
+        (estimate.seconds, estimate.samples),
+        (15, 3),
+        "three hosts, one after the other; the gate takes no time"
+    );
+    assert_eq!(after.digest, before.digest);
+}
+
+#[tokio::test]
+async fn what_a_template_says_of_its_risk_is_told_beside_the_plan() {
+    let harness = Harness::ready().await;
+    let risky = format!("{TEMPLATE}risk:\n  - The page is gone for a moment.\n");
+    harness
+        .client()
+        .push_pack(archive("1.0.1", &risky), "second")
+        .await
+        .unwrap();
+    let preview = harness.client().preview(&harness.request(), None).await.unwrap();
+    assert_eq!(preview.advice.risk, ["The page is gone for a moment."]);
+}
