@@ -102,6 +102,9 @@ pub enum Command {
     Drain(Drain),
     /// Make a local copy of the catalog anew from a snapshot; it is read meanwhile.
     Rebuild(Rebuild),
+    /// The audit of every command, allowed or refused ('get audit' lists it).
+    #[command(subcommand)]
+    Audit(AuditCommand),
     /// Proof of what happened.
     #[command(subcommand)]
     Proof(ProofCommand),
@@ -136,7 +139,9 @@ pub struct Up {
     pub ansible: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// One of the three services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Service {
     ResourceCatalog,
     ControlPlane,
@@ -209,6 +214,60 @@ pub struct Get {
     /// At most this many; without it, all of them.
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
+    /// Whose audit. Default: control-plane.
+    #[arg(long, value_enum)]
+    pub service: Option<Service>,
+}
+
+impl Service {
+    pub const ALL: [Self; 3] = [Self::ResourceCatalog, Self::ControlPlane, Self::ExecutionPlane];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ResourceCatalog => "resource-catalog",
+            Self::ControlPlane => "control-plane",
+            Self::ExecutionPlane => "execution-plane",
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// Follow the hash chain over each audit and compute every hash anew: a fact that was changed, removed, moved or
+    /// slipped in shows. Exit code 1 when a chain does not hold.
+    Verify {
+        /// Only this service's; may be repeated.
+        #[arg(long, value_enum)]
+        service: Vec<Service>,
+        /// A head that an earlier check told, SERVICE:SEQUENCE:HASH: a chain that was made anew, or cut off together with
+        /// its head, shows. May be repeated.
+        #[arg(long, value_name = "HEAD")]
+        known_head: Vec<KnownHead>,
+    },
+}
+
+/// Where the chain of a service ended when somebody looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownHead {
+    pub service: Service,
+    pub head: audit::HeadHash,
+}
+
+impl std::str::FromStr for KnownHead {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = || {
+            let (service, rest) = text.split_once(':')?;
+            let (sequence, hash) = rest.split_once(':')?;
+            let head = audit::HeadHash {
+                sequence: sequence.parse().ok().filter(|sequence| *sequence > 0)?,
+                hash: hash.parse().ok()?,
+            };
+            let service = Service::ALL.into_iter().find(|one| one.as_str() == service)?;
+            Some(Self { service, head })
+        };
+        read().ok_or_else(|| "SERVICE:SEQUENCE:HASH is expected, as 'platform audit verify' tells it".to_owned())
+    }
 }
 
 #[derive(Debug, Args)]

@@ -25,12 +25,56 @@ table audit row-security forced
   column result text not null
   column reason text not null
   column detail json not null
+  column remote_address text not null default ''::text
   constraint audit_pkey PRIMARY KEY (id)
   index CREATE INDEX audit_in_order ON public.audit USING btree (organization_id, id)
   index CREATE UNIQUE INDEX audit_pkey ON public.audit USING btree (id)
+  policy carry select to control_plane_worker using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   grant insert, select to control_plane_api
   grant insert, select to control_plane_worker
+  trigger CREATE TRIGGER audit_await_chain AFTER INSERT ON public.audit REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_await_chain()
+
+table audit_chain row-security forced
+  column organization_id uuid not null
+  column sequence bigint not null
+  column fact_id uuid not null
+  column chained_at timestamp with time zone not null
+  column previous_hash bytea
+  column hash bytea not null
+  constraint audit_chain_check CHECK (((previous_hash IS NULL) = (sequence = 1)))
+  constraint audit_chain_hash_check CHECK ((octet_length(hash) = 32))
+  constraint audit_chain_once UNIQUE (organization_id, fact_id)
+  constraint audit_chain_pkey PRIMARY KEY (organization_id, sequence)
+  constraint audit_chain_sequence_check CHECK ((sequence > 0))
+  index CREATE UNIQUE INDEX audit_chain_once ON public.audit_chain USING btree (organization_id, fact_id)
+  index CREATE UNIQUE INDEX audit_chain_pkey ON public.audit_chain USING btree (organization_id, sequence)
+  policy carry all to control_plane_worker using true
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant select to control_plane_api
+  grant insert, select to control_plane_worker
+
+table audit_heads row-security forced
+  column organization_id uuid not null
+  column sequence bigint not null
+  column hash bytea not null
+  constraint audit_heads_pkey PRIMARY KEY (organization_id)
+  index CREATE UNIQUE INDEX audit_heads_pkey ON public.audit_heads USING btree (organization_id)
+  policy carry all to control_plane_worker using true
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant select to control_plane_api
+  grant insert, select, update to control_plane_worker
+
+table audit_unchained row-security forced
+  column position bigint not null identity always
+  column organization_id uuid not null
+  column fact_id uuid not null
+  constraint audit_unchained_pkey PRIMARY KEY ("position")
+  index CREATE UNIQUE INDEX audit_unchained_pkey ON public.audit_unchained USING btree ("position")
+  policy carry all to control_plane_worker using true
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant select to control_plane_api
+  grant delete, select to control_plane_worker
 
 table claims row-security forced
   column request_id uuid not null
@@ -66,6 +110,7 @@ table content_deliveries row-security forced
   constraint content_deliveries_sha256_check CHECK ((octet_length(sha256) = 32))
   index CREATE INDEX content_deliveries_due ON public.content_deliveries USING btree (due_at) WHERE (delivered_at IS NULL)
   index CREATE UNIQUE INDEX content_deliveries_pkey ON public.content_deliveries USING btree (organization_id, sha256)
+  policy figures select to control_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   policy worker all to control_plane_worker using true
   grant delete, insert, select, update to control_plane_api
@@ -87,6 +132,7 @@ table effects row-security forced with fillfactor=70
   index CREATE INDEX effects_of_operation ON public.effects USING btree (operation_id, id)
   index CREATE INDEX effects_overdue ON public.effects USING btree (retry_at)
   index CREATE UNIQUE INDEX effects_pkey ON public.effects USING btree (id)
+  policy figures select to control_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   policy worker all to control_plane_worker using true
   grant delete, insert, select, update to control_plane_api
@@ -191,6 +237,7 @@ table inbox row-security forced
   constraint inbox_pkey PRIMARY KEY (id)
   index CREATE INDEX inbox_of_operation ON public.inbox USING btree (operation_id, id)
   index CREATE UNIQUE INDEX inbox_pkey ON public.inbox USING btree (id)
+  policy figures select to control_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   policy worker all to control_plane_worker using true
   grant delete, insert, select, update to control_plane_api
@@ -287,6 +334,7 @@ table operations row-security forced with fillfactor=60
   index CREATE INDEX operations_open ON public.operations USING btree (organization_id) WHERE (ended_at IS NULL)
   index CREATE UNIQUE INDEX operations_pkey ON public.operations USING btree (id)
   index CREATE UNIQUE INDEX operations_plan_carried_out_once ON public.operations USING btree (organization_id, plan_id)
+  policy figures select to control_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   grant delete, insert, select, update to control_plane_api
   grant delete, insert, select, update to control_plane_worker
@@ -354,6 +402,7 @@ table parked_resources row-security forced
   column since timestamp with time zone not null default now()
   constraint parked_resources_pkey PRIMARY KEY (organization_id, resource_id)
   index CREATE UNIQUE INDEX parked_resources_pkey ON public.parked_resources USING btree (organization_id, resource_id)
+  policy figures select to control_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   grant delete, insert, select, update to control_plane_api
   grant delete, insert, select, update to control_plane_worker
@@ -443,6 +492,7 @@ table projection_cursors row-security forced with fillfactor=60
   column created_at timestamp with time zone not null default now()
   constraint projection_cursors_pkey PRIMARY KEY (organization_id)
   index CREATE UNIQUE INDEX projection_cursors_pkey ON public.projection_cursors USING btree (organization_id)
+  policy figures select to control_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   policy worker all to control_plane_worker using true
   grant delete, insert, select, update to control_plane_api
@@ -479,12 +529,16 @@ table wakeups row-security forced with fillfactor=70
   constraint wakeups_pkey PRIMARY KEY (operation_id)
   index CREATE INDEX wakeups_due ON public.wakeups USING btree (due_at) WHERE (due_at IS NOT NULL)
   index CREATE UNIQUE INDEX wakeups_pkey ON public.wakeups USING btree (operation_id)
+  policy figures select to control_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   policy worker all to control_plane_worker using true
   grant delete, insert, select, update to control_plane_api
   grant delete, insert, select, update to control_plane_worker
+sequence audit_unchained_position_seq as bigint start 1 increment 1
 sequence claim_tickets as bigint start 1 increment 1 grant usage to control_plane_api, usage to control_plane_worker
 sequence inbox_id_seq as bigint start 1 increment 1
 sequence outbox_id_seq as bigint start 1 increment 1
+function CREATE OR REPLACE FUNCTION public.audit_await_chain() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path TO '$user', 'public' AS $function$ BEGIN INSERT INTO audit_unchained (organization_id, fact_id) SELECT organization_id, id FROM added; RETURN NULL; END $function$
 function CREATE OR REPLACE FUNCTION public.feed_extend(revision bigint) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path TO '$user', 'public' AS $function$ DECLARE size bigint; ends bigint; partition text; BEGIN SELECT partition_rows INTO size FROM feed_state FOR UPDATE; SELECT coalesce(max(next), 1) INTO ends FROM feed_partitions; WHILE ends <= revision LOOP partition := 'feed_' || ends; EXECUTE format('CREATE TABLE %I (LIKE feed INCLUDING ALL)', partition); EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', partition); EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', partition); EXECUTE format('ALTER TABLE feed ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', partition, ends, ends + size); INSERT INTO feed_partitions (first, next) VALUES (ends, ends + size); ends := ends + size; END LOOP; RETURN ends; END $function$
 function CREATE OR REPLACE FUNCTION public.feed_reap(age interval) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path TO '$user', 'public' SET lock_timeout TO '500ms' AS $function$ DECLARE dropped bigint := 0; oldest feed_partitions; BEGIN UPDATE feed_partitions SET filled_at = now() WHERE filled_at IS NULL AND next <= (SELECT head + 1 FROM feed_state); LOOP SELECT * INTO oldest FROM feed_partitions ORDER BY first LIMIT 1; EXIT WHEN oldest.filled_at IS NULL OR oldest.filled_at > now() - age OR EXISTS (SELECT FROM feed_consumers WHERE acknowledged < oldest.next - 1); UPDATE feed_state SET floor = oldest.next - 1; EXECUTE format('DROP TABLE %I', 'feed_' || oldest.first); DELETE FROM feed_partitions WHERE first = oldest.first; dropped := dropped + 1; END LOOP; RETURN dropped; END $function$
+function CREATE OR REPLACE FUNCTION public.operation_figures() RETURNS TABLE(kind text, name text, value double precision) LANGUAGE sql STABLE SECURITY DEFINER SET search_path TO '$user', 'public' AS $function$ SELECT 'operations', status, count(*)::float8 FROM operations WHERE ended_at IS NULL GROUP BY status UNION ALL SELECT 'effects', dependency, count(*)::float8 FROM effects GROUP BY dependency UNION ALL SELECT 'one', 'effects_failing', count(*)::float8 FROM effects WHERE failing_since IS NOT NULL UNION ALL SELECT 'one', 'oldest_effect_seconds', coalesce(extract(epoch FROM clock_timestamp() - min(created_at)), 0)::float8 FROM effects UNION ALL SELECT 'one', 'wakeups_overdue_seconds', coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0)::float8 FROM wakeups WHERE due_at < clock_timestamp() UNION ALL SELECT 'one', 'inbox', count(*)::float8 FROM inbox UNION ALL SELECT 'one', 'deliveries', count(*)::float8 FROM content_deliveries WHERE delivered_at IS NULL UNION ALL SELECT 'one', 'projection_behind', coalesce(max(head - revision), 0)::float8 FROM projection_cursors UNION ALL SELECT 'one', 'projection_behind_seconds', coalesce(extract(epoch FROM clock_timestamp() - min(coalesce(applied_at, created_at))), 0)::float8 FROM projection_cursors WHERE head > revision OR rebuild_asked UNION ALL SELECT 'one', 'projection_gaps', coalesce(sum(gaps), 0)::float8 FROM projection_cursors UNION ALL SELECT 'one', 'projection_rebuilds_asked', count(*)::float8 FROM projection_cursors WHERE rebuild_asked UNION ALL SELECT 'one', 'projection_parked', count(*)::float8 FROM parked_resources $function$

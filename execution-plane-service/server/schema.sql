@@ -57,9 +57,71 @@ table attempts row-security forced
   index CREATE INDEX attempts_operation ON public.attempts USING btree (organization_id, operation_id, attempt_id)
   index CREATE UNIQUE INDEX attempts_pkey ON public.attempts USING btree (organization_id, attempt_id)
   index CREATE INDEX attempts_queue ON public.attempts USING btree (organization_id, queue_position) WHERE (state = 'queued'::text)
+  policy figures select to execution_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   grant insert, select, update to execution_plane_api
   grant insert, select, update to execution_plane_worker
+
+table audit row-security forced
+  column id uuid not null
+  column organization_id uuid not null
+  column at timestamp with time zone not null default now()
+  column actor text not null
+  column action text not null
+  column subject text not null
+  column allowed boolean not null
+  column result text not null
+  column reason text not null
+  column remote_address text not null
+  column detail json not null
+  constraint audit_pkey PRIMARY KEY (organization_id, id)
+  index CREATE UNIQUE INDEX audit_pkey ON public.audit USING btree (organization_id, id)
+  policy carry select to execution_plane_worker using true
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant insert, select to execution_plane_api
+  grant insert, select to execution_plane_worker
+  trigger CREATE TRIGGER audit_await_chain AFTER INSERT ON public.audit REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION audit_await_chain()
+
+table audit_chain row-security forced
+  column organization_id uuid not null
+  column sequence bigint not null
+  column fact_id uuid not null
+  column chained_at timestamp with time zone not null
+  column previous_hash bytea
+  column hash bytea not null
+  constraint audit_chain_check CHECK (((previous_hash IS NULL) = (sequence = 1)))
+  constraint audit_chain_hash_check CHECK ((octet_length(hash) = 32))
+  constraint audit_chain_once UNIQUE (organization_id, fact_id)
+  constraint audit_chain_pkey PRIMARY KEY (organization_id, sequence)
+  constraint audit_chain_sequence_check CHECK ((sequence > 0))
+  index CREATE UNIQUE INDEX audit_chain_once ON public.audit_chain USING btree (organization_id, fact_id)
+  index CREATE UNIQUE INDEX audit_chain_pkey ON public.audit_chain USING btree (organization_id, sequence)
+  policy carry all to execution_plane_worker using true
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant select to execution_plane_api
+  grant insert, select to execution_plane_worker
+
+table audit_heads row-security forced
+  column organization_id uuid not null
+  column sequence bigint not null
+  column hash bytea not null
+  constraint audit_heads_pkey PRIMARY KEY (organization_id)
+  index CREATE UNIQUE INDEX audit_heads_pkey ON public.audit_heads USING btree (organization_id)
+  policy carry all to execution_plane_worker using true
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant select to execution_plane_api
+  grant insert, select, update to execution_plane_worker
+
+table audit_unchained row-security forced
+  column position bigint not null identity always
+  column organization_id uuid not null
+  column fact_id uuid not null
+  constraint audit_unchained_pkey PRIMARY KEY ("position")
+  index CREATE UNIQUE INDEX audit_unchained_pkey ON public.audit_unchained USING btree ("position")
+  policy carry all to execution_plane_worker using true
+  policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
+  grant select to execution_plane_api
+  grant delete, select to execution_plane_worker
 
 table command_policies row-security forced
   column organization_id uuid not null
@@ -153,6 +215,7 @@ table leases row-security forced with fillfactor=50
   index CREATE UNIQUE INDEX leases_pkey ON public.leases USING btree (organization_id, attempt_id)
   index CREATE INDEX leases_runner ON public.leases USING btree (organization_id, runner_id)
   policy every_organization select to execution_plane_worker using true
+  policy figures select to execution_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   grant delete, insert, select, update to execution_plane_api
   grant delete, insert, select, update to execution_plane_worker
@@ -249,6 +312,7 @@ table results row-security forced
   constraint results_pkey PRIMARY KEY (organization_id, attempt_id)
   index CREATE UNIQUE INDEX results_pkey ON public.results USING btree (organization_id, attempt_id)
   index CREATE INDEX results_unacknowledged ON public.results USING btree (organization_id, "position") WHERE (acknowledged_at IS NULL)
+  policy figures select to execution_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   grant insert, select, update to execution_plane_api
   grant insert, select, update to execution_plane_worker
@@ -278,11 +342,15 @@ table runners row-security forced
   constraint runners_version_check CHECK ((version >= 1))
   index CREATE UNIQUE INDEX runners_name ON public.runners USING btree (organization_id, name)
   index CREATE UNIQUE INDEX runners_pkey ON public.runners USING btree (organization_id, runner_id)
+  policy figures select to execution_plane_owner using true
   policy organization all to public using (organization_id = (current_setting('app.organization_id'::text, true))::uuid)
   grant insert, select, update to execution_plane_api
   grant insert, select, update to execution_plane_worker
 sequence attempts_queue_position_seq as bigint start 1 increment 1
+sequence audit_unchained_position_seq as bigint start 1 increment 1
 sequence outbox_id_seq as bigint start 1 increment 1
 sequence results_position_seq as bigint start 1 increment 1
+function CREATE OR REPLACE FUNCTION public.audit_await_chain() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path TO '$user', 'public' AS $function$ BEGIN INSERT INTO audit_unchained (organization_id, fact_id) SELECT organization_id, id FROM added; RETURN NULL; END $function$
+function CREATE OR REPLACE FUNCTION public.execution_figures() RETURNS TABLE(name text, value double precision) LANGUAGE sql STABLE SECURITY DEFINER SET search_path TO '$user', 'public' AS $function$ SELECT 'queued', count(*)::float8 FROM attempts WHERE state = 'queued' UNION ALL SELECT a.state, count(*)::float8 FROM leases l JOIN attempts a USING (organization_id, attempt_id) GROUP BY a.state UNION ALL SELECT 'oldest_queued_seconds', coalesce(extract(epoch FROM clock_timestamp() - min(queued_at)), 0)::float8 FROM attempts WHERE state = 'queued' UNION ALL SELECT 'leases_overdue', count(*)::float8 FROM leases WHERE deadline_at < clock_timestamp() UNION ALL SELECT 'results_unacknowledged', count(*)::float8 FROM results WHERE acknowledged_at IS NULL UNION ALL SELECT 'oldest_result_seconds', coalesce(extract(epoch FROM clock_timestamp() - min(a.finished_at)), 0)::float8 FROM results r JOIN attempts a USING (organization_id, attempt_id) WHERE r.acknowledged_at IS NULL UNION ALL SELECT CASE WHEN draining THEN 'runners_draining' ELSE 'runners_taking' END, count(*)::float8 FROM runners GROUP BY draining UNION ALL SELECT 'runners_silent', count(*)::float8 FROM runners WHERE last_seen_at < clock_timestamp() - interval '5 minutes' $function$
 function CREATE OR REPLACE FUNCTION public.feed_extend(revision bigint) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path TO '$user', 'public' AS $function$ DECLARE size bigint; ends bigint; partition text; BEGIN SELECT partition_rows INTO size FROM feed_state FOR UPDATE; SELECT coalesce(max(next), 1) INTO ends FROM feed_partitions; WHILE ends <= revision LOOP partition := 'feed_' || ends; EXECUTE format('CREATE TABLE %I (LIKE feed INCLUDING ALL)', partition); EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', partition); EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', partition); EXECUTE format('ALTER TABLE feed ATTACH PARTITION %I FOR VALUES FROM (%s) TO (%s)', partition, ends, ends + size); INSERT INTO feed_partitions (first, next) VALUES (ends, ends + size); ends := ends + size; END LOOP; RETURN ends; END $function$
 function CREATE OR REPLACE FUNCTION public.feed_reap(age interval) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path TO '$user', 'public' SET lock_timeout TO '500ms' AS $function$ DECLARE dropped bigint := 0; oldest feed_partitions; BEGIN UPDATE feed_partitions SET filled_at = now() WHERE filled_at IS NULL AND next <= (SELECT head + 1 FROM feed_state); LOOP SELECT * INTO oldest FROM feed_partitions ORDER BY first LIMIT 1; EXIT WHEN oldest.filled_at IS NULL OR oldest.filled_at > now() - age OR EXISTS (SELECT FROM feed_consumers WHERE acknowledged < oldest.next - 1); UPDATE feed_state SET floor = oldest.next - 1; EXECUTE format('DROP TABLE %I', 'feed_' || oldest.first); DELETE FROM feed_partitions WHERE first = oldest.first; dropped := dropped + 1; END LOOP; RETURN dropped; END $function$

@@ -11,7 +11,7 @@ use crate::render::size;
 
 pub async fn run(what: &Artifact, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     let attempt = find::attempt_id(&what.attempt)?;
-    let known = platform.execution.artifacts(attempt).await?.items;
+    let known = find::artifacts(attempt, platform).await?;
     let found = known
         .iter()
         .find(|artifact| artifact.name.as_deref() == Some(&what.name));

@@ -1,7 +1,9 @@
 //! What a person names on the command line, found: ids read, names looked up, and what to do when there
 //! is no such thing.
 
-use execution_plane_api::{Runner, RunnerListQuery};
+use contracts::ArtifactRef;
+use control_plane_api::{PageQuery, ProjectionView};
+use execution_plane_api::{ArtifactListQuery, Runner, RunnerListQuery};
 use kernel::id::{AttemptId, OperationId, PlanId};
 
 use crate::error::CliError;
@@ -70,4 +72,48 @@ pub async fn runner(name: &str, platform: &Platform) -> Result<Runner, CliError>
     runners
         .find(|runner| runner.name == name || runner.runner_id.to_string() == name)
         .ok_or_else(|| unknown("runner", name, "runners"))
+}
+
+/// Every artifact of an attempt, by name.
+///
+/// # Errors
+/// When the service refuses.
+pub async fn artifacts(attempt: AttemptId, platform: &Platform) -> Result<Vec<ArtifactRef>, CliError> {
+    let listed = pages::read(None, |limit, cursor| async move {
+        let query = ArtifactListQuery {
+            limit: Some(limit),
+            cursor,
+        };
+        let page = platform.execution.artifacts(attempt, &query).await?;
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    Ok(listed.items)
+}
+
+/// Every local copy of the catalog.
+///
+/// # Errors
+/// When the service refuses.
+pub async fn projections(platform: &Platform) -> Result<Vec<ProjectionView>, CliError> {
+    let listed = pages::read(None, |limit, cursor| async move {
+        let query = PageQuery {
+            limit: Some(limit),
+            cursor,
+        };
+        let page = platform.control.projections(&query).await?;
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    Ok(listed.items)
+}
+
+/// The local copy of the catalog of that name.
+///
+/// # Errors
+/// When there is none.
+pub async fn projection(name: &str, platform: &Platform) -> Result<ProjectionView, CliError> {
+    let mut all = projections(platform).await?.into_iter();
+    all.find(|projection| projection.name == name)
+        .ok_or_else(|| unknown("projection", name, "projections"))
 }

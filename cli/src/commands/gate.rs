@@ -4,13 +4,14 @@
 use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
-use control_plane_api::{GateState, GateView, PlanView};
+use control_plane_api::{GateState, GateView, PageQuery, PlanView};
 use control_plane_plan::GateClaims;
 use kernel::id::OperationId;
 use serde_json::{Map, Value};
 
 use crate::error::CliError;
 use crate::exit::Exit;
+use crate::pages;
 use crate::platform::Platform;
 use crate::render::{Table, age, duration, mark, plural, word};
 
@@ -22,7 +23,16 @@ pub const SHORT: usize = 12;
 /// # Errors
 /// When the service refuses.
 pub async fn of(operation: OperationId, platform: &Platform) -> Result<Vec<GateView>, CliError> {
-    Ok(platform.control.gates(operation).await?.items)
+    let listed = pages::read(None, |limit, cursor| async move {
+        let query = PageQuery {
+            limit: Some(limit),
+            cursor,
+        };
+        let page = platform.control.gates(operation, &query).await?;
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    Ok(listed.items)
 }
 
 /// The gate `node`.

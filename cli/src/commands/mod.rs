@@ -3,6 +3,7 @@
 mod apply;
 mod artifact;
 mod ask;
+mod audit;
 mod decide;
 mod describe;
 mod drain;
@@ -77,6 +78,7 @@ async fn dispatch(cli: Cli, printer: Printer) -> Result<Exit, CliError> {
         Command::Artifact(what) => artifact::run(what, &connect()?, printer).await,
         Command::Drain(what) => drain::run(what, &connect()?, printer).await,
         Command::Rebuild(what) => rebuild::run(what, &connect()?, printer).await,
+        Command::Audit(what) => audit::run(what, &connect()?, printer).await,
         Command::Proof(what) => proof::run(what, connect, printer).await,
         Command::Token(what) => token::run(what, cli.global.context.as_deref(), printer),
         Command::Secret(what) => roles::secret::run(what, printer),

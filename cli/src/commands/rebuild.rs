@@ -23,9 +23,7 @@ pub async fn run(what: &Rebuild, platform: &Platform, printer: Printer) -> Resul
     }
     while view.rebuilding && !what.no_wait && printer.is_heard() {
         tokio::time::sleep(LOOK).await;
-        let all = platform.control.projections().await?;
-        let found = all.into_iter().find(|projection| projection.name == what.projection);
-        view = found.ok_or_else(|| find::unknown("projection", &what.projection, "projections"))?;
+        view = find::projection(&what.projection, platform).await?;
     }
     printer.value(&view, || text(&view));
     Ok(Exit::Success)

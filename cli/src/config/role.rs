@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use api_kit::MetricsFor;
 use database::{DatabaseUrl, RolePasswords};
 use execution_plane_runner::SecretRule;
 use identity::{PrivateKey, TrustStore};
@@ -41,8 +42,12 @@ pub struct ServiceSection {
     pub blobs: Option<PathBuf>,
     pub lease_seconds: f64,
     pub grace_seconds: f64,
+    /// How long a runner's token holds.
+    pub token_seconds: f64,
     /// How long the service's feed keeps what everybody has read.
     pub feed_retention: Duration,
+    /// Who may read the service's metrics without a token.
+    pub metrics_for: MetricsFor,
     /// Which secrets jobs may name.
     pub secret_rules: Vec<SecretRule>,
     /// Signs proofs.
@@ -156,11 +161,15 @@ fn service(service: Service, reader: Reader<'_>) -> Option<RoleFile> {
         section.finish();
         directory
     });
-    let (mut lease_seconds, mut grace_seconds) = (30.0, 15.0);
+    let (mut lease_seconds, mut grace_seconds, mut token_seconds) = (30.0, 15.0, 12.0 * 3600.0);
     if service == Service::ExecutionPlane {
         let leases = reader.section("leases");
         lease_seconds = leases.optional("seconds").unwrap_or(lease_seconds);
         grace_seconds = leases.optional("grace_seconds").unwrap_or(grace_seconds);
+        token_seconds = leases.optional("token_seconds").unwrap_or(token_seconds);
+        if !(5.0..=30.0 * 86_400.0).contains(&token_seconds) {
+            leases.fault("token_seconds", "a runner's token holds for 5 seconds to 30 days");
+        }
         if !lease_seconds.is_finite() || lease_seconds < 1.0 {
             leases.fault("seconds", "a lease lasts at least one second");
         }
@@ -185,6 +194,14 @@ fn service(service: Service, reader: Reader<'_>) -> Option<RoleFile> {
         proof.finish();
         key
     });
+    let metrics_for = match reader.optional::<String>("metrics").as_deref() {
+        None | Some("loopback") => MetricsFor::Loopback,
+        Some("anyone") => MetricsFor::Anyone,
+        Some(_) => {
+            reader.fault("metrics", "this is \"loopback\" or \"anyone\"");
+            MetricsFor::Loopback
+        }
+    };
     reader.finish();
     Some(RoleFile::Service(Box::new(ServiceSection {
         service,
@@ -196,7 +213,9 @@ fn service(service: Service, reader: Reader<'_>) -> Option<RoleFile> {
         blobs: blobs.map_or(Some(None), |directory| directory.map(Some))?,
         lease_seconds,
         grace_seconds,
+        token_seconds,
         feed_retention: Duration::from_hours(retention_hours.into()),
+        metrics_for,
         secret_rules,
         proof_key: proof_key.map_or(Some(None), |key| key.map(Some))?,
     })))

@@ -70,6 +70,7 @@ async fn catalog(section: ServiceSection, listener: TcpListener) -> Result<Assem
     let mut config =
         resource_catalog_server::Config::new(urls(&section, resource_catalog_server::DATABASE), section.trust);
     config.feed_retention = section.feed_retention;
+    config.metrics_for = section.metrics_for;
     let service = resource_catalog_server::build(config)
         .await
         .map_err(|error| failed("resource-catalog does not start")(&error))?;
@@ -105,9 +106,11 @@ async fn execution(section: ServiceSection, listener: TcpListener) -> Result<Ass
     config.lease.lease = seconds(section.lease_seconds);
     config.lease.grace = seconds(section.grace_seconds);
     config.lease.comeback = seconds(section.lease_seconds);
+    config.runner_token = seconds(section.token_seconds);
     let rules = section.secret_rules.into_iter();
     config.secrets = execution_plane_server::SecretRules::of(rules.map(|rule| (rule.organization, rule.prefix)));
     config.feed_retention = section.feed_retention;
+    config.metrics_for = section.metrics_for;
     let service = execution_plane_server::build(config, dependencies)
         .await
         .map_err(|error| failed(&error))?;
@@ -166,6 +169,7 @@ async fn control(section: ServiceSection, listener: TcpListener) -> Result<Assem
     let (catalog, execution) = (peer("resource_catalog")?, peer("execution_plane")?);
     let mut config = control_plane_server::Config::new(urls);
     config.feed_retention = section.feed_retention;
+    config.metrics_for = section.metrics_for;
     let events = Arc::new(events_feed::FeedSource::new(catalog.clone()));
     let runtime = Arc::new(EmbeddedRuntime::new(runtime_embedded::Options::default()));
     let deps = control_plane_server::Deps {

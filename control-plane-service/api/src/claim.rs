@@ -45,4 +45,6 @@ pub struct ClaimPage {
     pub items: Vec<ClaimView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// The head of the feed before the first page: a watch from here misses nothing.
+    pub revision: i64,
 }

@@ -7,10 +7,10 @@ use kernel::id::{OperationId, PlanId};
 use serde::Serialize;
 
 use crate::{
-    AuditPage, ClaimPage, CreateOperation, DecisionRequest, FeedPage, FeedQuery, GateList, GateView,
-    InterventionOutcome, InterventionRequest, ListEventsQuery, ListNodeRunsQuery, ListOperationsQuery, NodeRunPage,
-    Operation, OperationEvent, OperationEventPage, OperationPage, PackPage, PackValidation, PackView, PageQuery,
-    PlanRequest, PlanView, ProjectionView, RebuildRequest, RuntimeView,
+    AuditPage, ChainHead, ChainPage, ClaimPage, CreateOperation, DecisionRequest, FeedPage, FeedQuery, GateList,
+    GateView, InterventionOutcome, InterventionRequest, ListEventsQuery, ListNodeRunsQuery, ListOperationsQuery,
+    NodeRunPage, Operation, OperationEvent, OperationEventPage, OperationPage, PackPage, PackValidation, PackView,
+    PageQuery, PlanRequest, PlanView, ProjectionPage, ProjectionView, RebuildRequest, RuntimeView,
 };
 
 /// The media type of a pack archive.
@@ -134,9 +134,13 @@ impl ControlPlane {
         }
     }
 
-    /// An operation's gates, with what each covers.
-    pub async fn gates(&self, id: OperationId) -> Result<GateList, ClientError> {
-        self.client.get(&format!("/v1/operations/{id}/gates")).json().await
+    /// One page of an operation's gates, with what each covers, in plan order.
+    pub async fn gates(&self, id: OperationId, query: &PageQuery) -> Result<GateList, ClientError> {
+        self.client
+            .get(&format!("/v1/operations/{id}/gates"))
+            .query(query)
+            .json()
+            .await
     }
 
     /// Decides a gate.
@@ -173,7 +177,7 @@ impl ControlPlane {
     }
 
     /// One page of the audit: every command, allowed or refused.
-    pub async fn audit(&self, query: &PageQuery) -> Result<AuditPage, ClientError> {
+    pub async fn audit_facts(&self, query: &PageQuery) -> Result<AuditPage, ClientError> {
         self.client.get("/v1/audit").query(query).json().await
     }
 
@@ -189,9 +193,9 @@ impl ControlPlane {
         self.client.get(&format!("/v1/operations/{id}/proof")).whole().await
     }
 
-    /// How far the local copies of the catalog are.
-    pub async fn projections(&self) -> Result<Vec<ProjectionView>, ClientError> {
-        self.client.get("/v1/projections").json().await
+    /// One page of the local copies of the catalog: how far each is.
+    pub async fn projections(&self, query: &PageQuery) -> Result<ProjectionPage, ClientError> {
+        self.client.get("/v1/projections").query(query).json().await
     }
 
     /// Has a local copy made anew from a snapshot; answers at once.
@@ -203,6 +207,17 @@ impl ControlPlane {
         let path = format!("/v1/projections/{}/rebuild", client_kit::segment(name));
         let key = uuid::Uuid::now_v7().to_string();
         self.client.post(&path).body(request).idempotency_key(&key).json().await
+    }
+
+    /// The chain over the audit after the sequence `after`, at most `limit` links.
+    pub async fn audit_chain(&self, after: i64, limit: u32) -> Result<ChainPage, ClientError> {
+        let query = [("after", after), ("limit", i64::from(limit))];
+        self.client.get("/v1/audit/chain").query(&query).json().await
+    }
+
+    /// Where that chain ends, and how many facts there are.
+    pub async fn audit_head(&self) -> Result<ChainHead, ClientError> {
+        self.client.get("/v1/audit/head").json().await
     }
 
     /// Facts after a revision.

@@ -35,6 +35,8 @@ pub struct OperationEventPage {
     pub next_cursor: Option<String>,
     /// The sequence of the operation's last event when the page was read.
     pub last_event: i64,
+    /// The head of the feed before the first page: a watch from here misses nothing.
+    pub revision: i64,
 }
 
 /// `GET /v1/feed`: facts of the organization in their total order.

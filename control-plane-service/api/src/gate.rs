@@ -89,10 +89,14 @@ pub struct GateView {
     pub may_decide: bool,
 }
 
-/// The gates of an operation, in plan order.
+/// One page of the gates of an operation, in plan order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct GateList {
     pub items: Vec<GateView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// The head of the feed before the first page: a watch from here misses nothing.
+    pub revision: i64,
 }
 
 /// `POST /v1/operations/{id}/gates/{gate_id}/decisions`.

@@ -4,7 +4,6 @@
 //! Invariants: it compiles without any server crate; a reader ignores fields it does not know; wire
 //! types are converted at the edge and are neither the domain's nor the rows'.
 
-mod audit;
 mod claim;
 mod client;
 mod event;
@@ -19,7 +18,7 @@ mod projections;
 mod proof;
 mod runtime;
 
-pub use audit::{AuditEntry, AuditPage};
+pub use audit::{AuditFact, AuditPage, ChainHead, ChainPage};
 pub use claim::{ClaimHolder, ClaimPage, ClaimView, ClaimWaiter};
 pub use client::{ControlPlane, PACK_MEDIA_TYPE};
 pub use event::{FeedEvent, FeedPage, FeedQuery, OperationEvent, OperationEventPage};

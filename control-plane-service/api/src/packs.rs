@@ -29,6 +29,8 @@ pub struct PackPage {
     pub items: Vec<PackView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// The head of the feed before the first page: a watch from here misses nothing.
+    pub revision: i64,
 }
 
 /// One fault of a pack.

@@ -44,3 +44,13 @@ pub struct ProjectionView {
     pub rebuilding: bool,
     pub parked: Vec<ParkedResource>,
 }
+
+/// A page of projections, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ProjectionPage {
+    pub items: Vec<ProjectionView>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// The head of the feed before the first page: a watch from here misses nothing.
+    pub revision: i64,
+}

@@ -7,6 +7,7 @@
 mod effects;
 pub mod engine;
 mod expressions;
+mod figures;
 pub mod http;
 mod packs;
 pub mod planner;

@@ -7,6 +7,7 @@ use control_plane_ports::EventSource;
 use database::{Database, DatabaseError};
 use identity::Role;
 use kernel::id::OrganizationId;
+use outbox::{Feed, Signal};
 use sqlx::{Postgres, Transaction};
 
 use crate::packs::delivery::Delivery;
@@ -25,6 +26,8 @@ pub struct PlanningApp {
     pub delivery: Arc<Delivery>,
     pub projection: Arc<Projection>,
     pub planner: Arc<StoredPlanner>,
+    /// For the head before a list; nobody here waits for news of it.
+    pub feed: Feed,
 }
 
 impl PlanningApp {
@@ -53,6 +56,7 @@ impl PlanningApp {
         let projection = Projection::new(worker.clone(), events);
         let planner = StoredPlanner::new(api.clone(), library.clone(), projection.clone());
         Ok(Self {
+            feed: Feed::new(api.clone(), Signal::default()),
             database: api,
             library,
             delivery: Delivery::new(worker, execution),
@@ -99,14 +103,24 @@ const MAKERS: &[Role] = &[Role::Operator, Role::Admin];
 #[must_use]
 pub fn rules() -> Vec<Rule> {
     vec![
-        Rule::new("POST", "/v1/packs", MAKERS).body_limit(packs::MAX_ARCHIVE),
-        Rule::new("POST", "/v1/packs/validate", READERS).body_limit(packs::MAX_ARCHIVE),
+        Rule::new("POST", "/v1/packs", MAKERS)
+            .audited("pack.publish")
+            .body_limit(packs::MAX_ARCHIVE)
+            .refuses(&[409]),
+        Rule::new("POST", "/v1/packs/validate", READERS)
+            .audited_when_refused("pack.validate", "nothing is kept or changed")
+            .body_limit(packs::MAX_ARCHIVE),
         Rule::new("GET", "/v1/packs", READERS),
         Rule::new("GET", "/v1/packs/{name}/{version}", READERS),
-        Rule::new("POST", "/v1/plans", READERS).idempotency_key(),
+        Rule::new("POST", "/v1/plans", READERS)
+            .audited("plan.make")
+            .idempotency_key()
+            .refuses(&[404, 409]),
         Rule::new("GET", "/v1/plans/{id}", READERS),
         Rule::new("GET", "/v1/projections", READERS),
-        Rule::new("POST", "/v1/projections/{name}/rebuild", MAKERS).idempotency_key(),
+        Rule::new("POST", "/v1/projections/{name}/rebuild", MAKERS)
+            .audited("projection.rebuild")
+            .idempotency_key(),
     ]
 }
 

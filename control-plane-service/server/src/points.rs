@@ -51,6 +51,8 @@ failpoints::register! {
     "control_plane.effects_done.after_commit",
     "control_plane.results.after_pull",
     "control_plane.results.after_commit",
+    "control_plane.audit_chain.before_commit",
+    "control_plane.audit_chain.after_commit",
     "control_plane.feed.before_commit",
     "control_plane.feed.after_commit",
     ];

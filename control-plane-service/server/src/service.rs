@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api_kit::{AccessTable, Api, ApiBuilder, Health, OpenApiRouter, Rule};
+use api_kit::{AccessTable, Api, ApiBuilder, Health, Metrics, MetricsFor, OpenApiRouter, Rule};
+use audit::Chainer;
 use axum::Router;
 use control_plane_ports::{DurableRuntime, EventSource};
 use control_plane_proof::Signer;
@@ -21,7 +22,7 @@ use crate::engine::driver::Driver;
 use crate::expressions::CelExpressions;
 use crate::http::{self, App};
 use crate::planner::Planner;
-use crate::{planning, points, workers};
+use crate::{figures, planning, points, workers};
 
 const TITLE: &str = "control-plane-service";
 
@@ -35,6 +36,8 @@ pub struct Config {
     pub worker_pool: PoolSizes,
     /// How long the feed keeps events that every known consumer has.
     pub feed_retention: Duration,
+    /// Who may read `/metrics`.
+    pub metrics_for: MetricsFor,
 }
 
 impl Config {
@@ -49,6 +52,7 @@ impl Config {
                 ..PoolSizes::default()
             },
             feed_retention: outbox::RETENTION,
+            metrics_for: MetricsFor::default(),
         }
     }
 }
@@ -92,6 +96,7 @@ pub struct Service {
     engine: Arc<Engine>,
     driver: Arc<Driver>,
     execution: client_kit::Client,
+    chainer: Chainer,
     sequencer: Sequencer,
     workers: Vec<Worker>,
 }
@@ -135,9 +140,16 @@ pub fn build_with(config: &Config, deps: Deps, planning: PlanningSide) -> Result
         database: api_database.clone(),
     };
     let routes = http::routes().with_state(app).merge(planning.routes);
+    let metrics = Metrics::new();
+    metrics.pools("api", &api_database);
+    metrics.pools("worker", &worker_database);
+    metrics.records(&worker_database);
+    figures::register(&metrics, &worker_database);
     let health = Health::default().database("database", &api_database);
     let api = ApiBuilder::new(TITLE, env!("CARGO_PKG_VERSION"), routes, table(planning.rules))
         .health(health)
+        .audit(api_database)
+        .metrics(metrics, config.metrics_for)
         .build(deps.trust)?;
     // The runtime has a schedule of its own for effects that are not answered.
     let once = client_kit::Retries::NONE;
@@ -148,6 +160,10 @@ pub fn build_with(config: &Config, deps: Deps, planning: PlanningSide) -> Result
         driver: Driver::new(engine.clone(), performer),
         engine,
         execution,
+        chainer: Chainer::new(worker_database.clone()).with_failpoints(
+            "control_plane.audit_chain.before_commit",
+            "control_plane.audit_chain.after_commit",
+        ),
         sequencer: Sequencer::new(worker_database, signal)
             .with_retention(config.feed_retention)
             .with_failpoints("control_plane.feed.before_commit", "control_plane.feed.after_commit"),
@@ -171,6 +187,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     document.merge(planning);
     let routes = OpenApiRouter::with_openapi(document);
     ApiBuilder::new(TITLE, env!("CARGO_PKG_VERSION"), routes, table(planning::rules()))
+        .audit_described()
         .openapi()
         .expect("a test holds the routes against the authorization table")
 }
@@ -216,6 +233,7 @@ impl Service {
         ));
         tasks.spawn(workers::tidy::run(self.engine, shutdown.clone()));
         tasks.spawn(self.sequencer.run(shutdown.clone()));
+        tasks.spawn(self.chainer.run(shutdown.clone()));
         for worker in self.workers {
             tasks.spawn(worker(shutdown.clone()));
         }

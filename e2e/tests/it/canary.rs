@@ -261,7 +261,7 @@ async fn look_at_answers(search: &mut Search, stage: &Stage, id: OperationId) ->
         &answered("runs", || teller.control.node_runs(id, &runs)).await,
     );
     let audit = PageQuery::default();
-    search.look_at("audit", &answered("audit", || teller.control.audit(&audit)).await);
+    search.look_at("audit", &answered("audit", || teller.control.audit_facts(&audit)).await);
     search.look("proof", &answered("proof", || teller.control.proof(id)).await);
     let query = execution_plane_api::AttemptListQuery {
         operation_id: Some(id),
@@ -276,7 +276,8 @@ async fn look_at_answers(search: &mut Search, stage: &Stage, id: OperationId) ->
         let output = answered("output", || teller.execution.whole_output(attempt)).await;
         search.look("output", &output);
         printed.push_str(&String::from_utf8_lossy(&output));
-        for artifact in answered("artifacts", || teller.execution.artifacts(attempt))
+        let all = execution_plane_api::ArtifactListQuery::default();
+        for artifact in answered("artifacts", || teller.execution.artifacts(attempt, &all))
             .await
             .items
         {

@@ -33,8 +33,24 @@ pub struct RunnerArtifactQuery {
     pub epoch: u64,
 }
 
-/// `GET /v1/attempts/{id}/artifacts`.
+/// `GET /v1/attempts/{id}/artifacts`: one page, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ArtifactList {
     pub items: Vec<ArtifactRef>,
+    /// Absent on the last page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// The head of the feed before the first page: what changes after it is in the feed from here on.
+    pub revision: i64,
+}
+
+/// Paging of `GET /v1/attempts/{id}/artifacts`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ArtifactListQuery {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// At most 1,000; 100 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
 }

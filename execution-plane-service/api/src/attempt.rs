@@ -99,6 +99,8 @@ pub struct AttemptList {
     /// Absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// The head of the feed before the first page: what changes after it is in the feed from here on.
+    pub revision: i64,
 }
 
 /// Filters of `GET /v1/attempts`.

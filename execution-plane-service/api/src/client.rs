@@ -1,5 +1,6 @@
 //! The client of control-plane and of people.
 
+use audit::{AuditPage, AuditQuery, ChainHead, ChainPage};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,8 +11,8 @@ use kernel::Sha256Digest;
 use kernel::id::{AttemptId, RunnerId};
 
 use crate::{
-    ArtifactList, Attempt, AttemptBatch, AttemptBatchOutcome, AttemptList, AttemptListQuery, CancelRequest,
-    CommandPolicy, CommandPolicyBody, ContentStored, DrainRequest, FeedPage, FeedQuery, OutputEvent,
+    ArtifactList, ArtifactListQuery, Attempt, AttemptBatch, AttemptBatchOutcome, AttemptList, AttemptListQuery,
+    CancelRequest, CommandPolicy, CommandPolicyBody, ContentStored, DrainRequest, FeedPage, FeedQuery, OutputEvent,
     ResultsPullRequest, ResultsPullResponse, Runner, RunnerList, RunnerListQuery,
 };
 
@@ -108,13 +109,14 @@ impl ExecutionPlane {
         self.client.get(&format!("/v1/attempts/{attempt}/output")).whole().await
     }
 
-    /// The artifacts of an attempt.
+    /// A page of the artifacts of an attempt, by name.
     ///
     /// # Errors
     /// 404 when it was never submitted.
-    pub async fn artifacts(&self, attempt: AttemptId) -> Result<ArtifactList, ClientError> {
+    pub async fn artifacts(&self, attempt: AttemptId, query: &ArtifactListQuery) -> Result<ArtifactList, ClientError> {
         self.client
             .get(&format!("/v1/attempts/{attempt}/artifacts"))
+            .query(query)
             .json()
             .await
     }
@@ -179,6 +181,22 @@ impl ExecutionPlane {
         let path = format!("/v1/runners/{runner}/drain");
         let call = self.client.put(&path).body(&DrainRequest { draining });
         at_version(call, Some(version)).json().await
+    }
+
+    /// One page of the audit: every command, allowed or refused, oldest first.
+    pub async fn audit_facts(&self, query: &AuditQuery) -> Result<AuditPage, ClientError> {
+        self.client.get("/v1/audit").query(query).json().await
+    }
+
+    /// The chain over the audit after the sequence `after`, at most `limit` links.
+    pub async fn audit_chain(&self, after: i64, limit: u32) -> Result<ChainPage, ClientError> {
+        let query = [("after", after), ("limit", i64::from(limit))];
+        self.client.get("/v1/audit/chain").query(&query).json().await
+    }
+
+    /// Where that chain ends, and how many facts there are.
+    pub async fn audit_head(&self) -> Result<ChainHead, ClientError> {
+        self.client.get("/v1/audit/head").json().await
     }
 
     /// A page of the event feed.

@@ -24,11 +24,12 @@ pub mod runner;
 pub mod runner_client;
 pub mod running;
 
-pub use artifact::{ArtifactList, ArtifactUploadQuery, RunnerArtifactQuery};
+pub use artifact::{ArtifactList, ArtifactListQuery, ArtifactUploadQuery, RunnerArtifactQuery};
 pub use attempt::{
     Attempt, AttemptBatch, AttemptBatchOutcome, AttemptList, AttemptListQuery, AttemptOutcome, AttemptState,
     AttemptSummary, CancelRequest, OutputProgress, SubmissionOutcome,
 };
+pub use audit::{AuditFact, AuditPage, AuditQuery, ChainHead, ChainPage};
 pub use client::ExecutionPlane;
 pub use command_policy::{ArgvPattern, CommandPolicy, CommandPolicyBody};
 pub use content::ContentStored;

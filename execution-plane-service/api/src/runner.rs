@@ -51,6 +51,9 @@ pub struct RunnerSession {
     /// Bearer token for `/v1/runner/...`; rotate it before it expires.
     pub token: String,
     pub expires_at: DateTime<Utc>,
+    /// How long the token is valid from now on: for a runner whose clock tells another time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub valid_seconds: Option<f64>,
     /// How long a lease runs from a grant or a renewal.
     pub lease_seconds: f64,
     /// How much longer the service waits before it declares an attempt lost.
@@ -104,6 +107,8 @@ pub struct RunnerList {
     pub items: Vec<Runner>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+    /// The head of the feed before the first page: what changes after it is in the feed from here on.
+    pub revision: i64,
 }
 
 /// Paging of `GET /v1/runners`.

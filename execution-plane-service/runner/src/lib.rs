@@ -15,6 +15,7 @@ mod output;
 mod points;
 mod runner;
 mod secrets;
+mod session;
 mod ssh;
 mod standing;
 mod state;

@@ -13,7 +13,7 @@ use chrono::Utc;
 use client_kit::{Client, ClientError, Retries};
 use execution_plane_api::runner_client::RunnerClient;
 use execution_plane_api::{
-    Lease, LeasePullRequest, LeaseRenewRequest, RenewOutcome, RunnerRegistration, RunnerSession, problem_codes,
+    Lease, LeasePullRequest, LeaseRenewRequest, RenewOutcome, RunnerRegistration, problem_codes,
 };
 use identity::{BearerToken, RotatingToken};
 use tokio::time::Instant;
@@ -22,12 +22,11 @@ use tokio_util::sync::CancellationToken;
 use crate::attempt::{Active, Registry, drive, recover};
 use crate::config::{Config, Deps};
 use crate::jobs::context::Tools;
+use crate::session::Session;
 use crate::standing::{Pulls, Standing};
 use crate::state::{LeftBehind, StateDirectory, StateError};
 use crate::stop::StopCause;
 
-/// How long a pull waits for a lease, at most.
-const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// A job that ends within this time is not renewed.
 const QUICK: Duration = Duration::from_millis(50);
 /// After a shutdown, how long reports may take to be accepted; what is left goes with the next start.
@@ -71,33 +70,6 @@ pub(crate) struct Runner {
     /// What an earlier process left, until a pull has listed it.
     left: Arc<Mutex<Vec<InHand>>>,
     tokens: Arc<RotatingToken>,
-}
-
-/// The terms of the present session, and when to ask for the next.
-struct Session {
-    lease: Duration,
-    rotate_at: Instant,
-}
-
-impl Session {
-    fn of(session: &RunnerSession) -> Self {
-        let valid = (session.expires_at - Utc::now()).to_std().unwrap_or_default();
-        Self {
-            lease: Duration::try_from_secs_f64(session.lease_seconds).unwrap_or(Duration::from_secs(30)),
-            rotate_at: Instant::now() + valid.mul_f64(0.66),
-        }
-    }
-
-    /// How long before its deadline a lease that was not renewed ends its job.
-    fn margin(&self) -> Duration {
-        (self.lease / 4).min(Duration::from_secs(5))
-    }
-
-    /// How long a call may wait at the service. A lease is counted from when its call was *sent*, so a
-    /// wait of a pull and a wait of a renewal together must leave more than the margin.
-    fn wait(&self) -> Duration {
-        (self.lease / 4).min(LONGEST_WAIT)
-    }
 }
 
 /// Runs a runner until `shutdown` is asked for, then hands back what it has.
@@ -239,6 +211,8 @@ impl Runner {
                     () = shutdown.cancelled() => return Ok(()),
                     () = self.pulls.wanted() => at_once = true,
                     () = self.registry.until(|count| count < capacity) => {}
+                    // However long the jobs of a full runner take, its token must outlast them.
+                    () = tokio::time::sleep_until(session.rotate_at) => at_once = true,
                 }
             }
             let wait = if at_once { 0 } else { whole_seconds(session.wait()) };
@@ -261,18 +235,26 @@ impl Runner {
                     at_once = false;
                     self.take(leases, sent);
                     self.recover();
-                    if Instant::now() >= session.rotate_at
-                        && let Ok(next) = self.open_session().await
-                    {
-                        session = next;
+                    if Instant::now() >= session.rotate_at {
+                        match self.open_session().await {
+                            Ok(next) => session = next,
+                            Err(error) => {
+                                tracing::warn!(%error, "the token could not be renewed; trying again");
+                                session.rotate_at = Instant::now() + PATIENCE.longest_pause;
+                            }
+                        }
                     }
                 }
                 Err(error) if error.code() == Some(problem_codes::SESSION_SUPERSEDED) => {
                     return Err(RunnerError::Superseded(self.config.name.clone()));
                 }
                 Err(error) if error.status() == Some(401) => {
+                    tracing::warn!(%error, "the session's token is not taken any more; enrolling again");
                     self.tokens.replace(self.deps.enrolment_token.clone());
-                    session = self.open_session().await.map_err(RunnerError::Refused)?;
+                    let Some(next) = self.enrol(shutdown).await? else {
+                        return Ok(());
+                    };
+                    session = next;
                     // It may be a new session, which has nothing of what is in hand until it lists it.
                     at_once = true;
                 }

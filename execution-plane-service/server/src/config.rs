@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use api_kit::MetricsFor;
 use chrono::TimeDelta;
 use database::Database;
 use execution_plane_domain::lease::LeaseTerms;
@@ -24,6 +25,8 @@ pub struct Config {
     pub max_output_bytes: u64,
     /// How long the feed keeps events that every known consumer has.
     pub feed_retention: Duration,
+    /// Who may read `/metrics`.
+    pub metrics_for: MetricsFor,
 }
 
 impl Default for Config {
@@ -40,6 +43,7 @@ impl Default for Config {
             max_artifact_bytes: 1024 * 1024 * 1024,
             max_output_bytes: 1024 * 1024 * 1024,
             feed_retention: outbox::RETENTION,
+            metrics_for: MetricsFor::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use audit::NewFact;
 use contracts::{ExitReason, LogRef};
 use database::Database;
 use execution_plane_domain::routing::Demand;
@@ -12,6 +13,7 @@ use outbox::{Feed, Signal};
 
 use crate::config::{Config, Dependencies};
 use crate::dispatch::{Batcher, Signals, Waiters};
+use crate::figures::Losses;
 use crate::store::cancel::Cancelled;
 use crate::store::finish::{Finished, Report};
 use crate::store::lost::{Cause, Verdict};
@@ -36,6 +38,7 @@ pub struct Hot {
     /// A runner is to be told something.
     pub runners: Signals<(OrganizationId, RunnerId)>,
     pub outbox: Signal,
+    pub losses: Losses,
 }
 
 /// Everything.
@@ -49,7 +52,7 @@ pub struct Core {
 
 impl Core {
     /// Starts the batchers; needs a runtime.
-    pub fn start(config: Config, dependencies: Dependencies) -> Arc<Self> {
+    pub fn start(config: Config, dependencies: Dependencies, losses: Losses) -> Arc<Self> {
         let outbox = Signal::default();
         let feed = Feed::new(dependencies.api.clone(), outbox.clone());
         let hot = Arc::new(Hot {
@@ -62,6 +65,7 @@ impl Core {
             outputs: Signals::default(),
             runners: Signals::default(),
             outbox,
+            losses,
         });
         let (submitting, finishing) = (hot.clone(), hot.clone());
         let submissions = Batcher::start(
@@ -191,8 +195,9 @@ impl Hot {
         organization: OrganizationId,
         attempt: AttemptId,
         reason: ExitReason,
+        fact: Option<NewFact>,
     ) -> Result<Cancelled, StoreError> {
-        let cancelled = store::cancel::cancel(&self.api, organization, attempt, reason).await?;
+        let cancelled = store::cancel::cancel(&self.api, organization, attempt, reason, fact).await?;
         match cancelled {
             Cancelled::AtOnce => self.ended(organization, attempt),
             Cancelled::Requested(runner) => {
@@ -222,6 +227,7 @@ impl Hot {
                 Verdict::OutputMoved => {}
                 Verdict::Spared => return Ok(verdict),
                 Verdict::Lost => {
+                    self.losses.count(cause);
                     tracing::warn!(%organization, %attempt, ?cause, "an attempt is lost");
                     self.ended(organization, attempt);
                     return Ok(verdict);

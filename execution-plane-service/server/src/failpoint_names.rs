@@ -39,6 +39,8 @@ failpoints::register! {
         "execution_plane.log_blob.after_write",
         "execution_plane.compaction.before_commit",
         "execution_plane.compaction.after_commit",
+        "execution_plane.audit_chain.before_commit",
+        "execution_plane.audit_chain.after_commit",
         "execution_plane.sequence.before_commit",
         "execution_plane.sequence.after_commit",
     ];

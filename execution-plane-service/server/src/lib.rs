@@ -12,6 +12,7 @@ mod config;
 mod core;
 mod dispatch;
 mod failpoint_names;
+mod figures;
 mod http;
 mod output;
 mod store;
@@ -19,7 +20,8 @@ mod workers;
 
 use std::sync::Arc;
 
-use api_kit::{BuildError, Health};
+use api_kit::{BuildError, Health, Metrics};
+use audit::Chainer;
 use axum::Router;
 use database::ServiceDatabase;
 use identity::{TrustStore, TrustedKey, Vouch};
@@ -53,8 +55,18 @@ pub async fn build(config: Config, dependencies: Dependencies) -> Result<Service
     let trusted = dependencies.trust.keys().cloned().chain([runners]);
     let trust = TrustStore::new(trusted.collect::<Vec<_>>());
     let health = Health::default().database("database", &dependencies.api);
-    let core = core::Core::start(config, dependencies);
-    let api = http::api(core.clone()).health(health).build(trust)?;
+    let audit = dependencies.api.clone();
+    let (metrics, readers) = (Metrics::new(), config.metrics_for);
+    metrics.pools("api", &dependencies.api);
+    metrics.pools("worker", &dependencies.worker);
+    metrics.records(&dependencies.worker);
+    let losses = figures::register(&metrics, &dependencies.worker);
+    let core = core::Core::start(config, dependencies, losses);
+    let api = http::api(core.clone())
+        .health(health)
+        .audit(audit)
+        .metrics(metrics, readers)
+        .build(trust)?;
     Ok(Service {
         core,
         router: api.router,
@@ -66,7 +78,7 @@ pub async fn build(config: Config, dependencies: Dependencies) -> Result<Service
 /// # Errors
 /// The authorization table does not match the API.
 pub fn openapi() -> Result<utoipa::openapi::OpenApi, BuildError> {
-    http::document().openapi()
+    http::document().audit_described().openapi()
 }
 
 impl Service {
@@ -75,7 +87,7 @@ impl Service {
         self.router.clone()
     }
 
-    /// Runs the background work (declaring attempts lost, the sequencer, compaction) until
+    /// Runs the background work (declaring attempts lost, the sequencer, the audit's chain, compaction) until
     /// `shutdown`.
     pub async fn run(&self, shutdown: CancellationToken) {
         let hot = &self.core.hot;
@@ -85,10 +97,15 @@ impl Service {
                 "execution_plane.sequence.before_commit",
                 "execution_plane.sequence.after_commit",
             );
+        let chainer = Chainer::new(hot.worker.clone()).with_failpoints(
+            "execution_plane.audit_chain.before_commit",
+            "execution_plane.audit_chain.after_commit",
+        );
         tokio::join!(
             workers::reaper::run(hot.clone(), shutdown.clone()),
             workers::compactor::run(hot.clone(), shutdown.clone()),
             sequencer.run(shutdown.clone()),
+            chainer.run(shutdown.clone()),
         );
     }
 }

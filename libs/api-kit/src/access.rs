@@ -6,6 +6,7 @@ use http::Method;
 use identity::Role;
 use utoipa::openapi::OpenApi;
 
+use crate::audit::Keeping;
 use crate::openapi::operations;
 
 /// Who may call an operation.
@@ -26,6 +27,8 @@ pub struct Rule {
     pub(crate) needs_idempotency_key: bool,
     pub(crate) takes_if_match: bool,
     pub(crate) body_limit: Option<usize>,
+    pub(crate) refuses: &'static [u16],
+    pub(crate) audit: Option<Keeping>,
 }
 
 impl Rule {
@@ -43,6 +46,8 @@ impl Rule {
             needs_idempotency_key: false,
             takes_if_match: false,
             body_limit: None,
+            refuses: &[],
+            audit: None,
         }
     }
 
@@ -73,6 +78,29 @@ impl Rule {
         self
     }
 
+    /// What the audit calls this write: `resource.apply`. Each request leaves a fact, allowed or refused.
+    #[must_use]
+    pub const fn audited(mut self, action: &'static str) -> Self {
+        self.audit = Some(Keeping::Every { action });
+        self
+    }
+
+    /// What the audit calls this write, of which only refusals leave facts; `why` is told in the OpenAPI document.
+    #[must_use]
+    pub const fn audited_when_refused(mut self, action: &'static str, why: &'static str) -> Self {
+        self.audit = Some(Keeping::Refusals { action, why });
+        self
+    }
+
+    /// Statuses that this operation refuses with besides those that its parts bring along (401 and 403 for a
+    /// token, 404 for an object in the path, 422 for a query, 400, 413, 415 and 422 for a body, 412 for a
+    /// version): written into the OpenAPI document.
+    #[must_use]
+    pub const fn refuses(mut self, statuses: &'static [u16]) -> Self {
+        self.refuses = statuses;
+        self
+    }
+
     /// Another largest body than the API's.
     #[must_use]
     pub const fn body_limit(mut self, bytes: usize) -> Self {
@@ -96,6 +124,9 @@ pub enum AccessFault {
     /// A line lets nobody in.
     #[error("{0} names no role")]
     NoRole(String),
+    /// A write of which the audit knows nothing.
+    #[error("{0} is a write, but the table does not say what the audit calls it")]
+    NotAudited(String),
 }
 
 /// The table. Lookup is by path template, then method.
@@ -147,6 +178,13 @@ impl AccessTable {
             methods.push("HEAD");
         }
         methods
+    }
+
+    /// Every write without a name in the audit.
+    pub(crate) fn check_audited(&self) -> Vec<AccessFault> {
+        let is_silent = |rule: &&Rule| rule.method != Method::GET && rule.audit.is_none();
+        let name = |rule: &Rule| AccessFault::NotAudited(format!("{} {}", rule.method, rule.path));
+        self.rules().filter(is_silent).map(name).collect()
     }
 
     /// Every difference between this table and `document`; empty when they match.

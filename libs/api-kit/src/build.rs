@@ -6,19 +6,27 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
+use database::Database;
 use identity::TrustStore;
+use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use utoipa::openapi::{InfoBuilder, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::access::{AccessFault, AccessTable, Rule};
+use crate::declared::{self, Declared};
 use crate::gate::{self, Gate};
 use crate::health::{self, Health};
-use crate::{openapi, request_id, rescue};
+use crate::metrics::{self, Metrics, MetricsFor};
+use crate::{audit, openapi, request_id, rescue};
 
 /// The largest request body unless a [`Rule`] says otherwise: 4 MiB.
 const BODY_LIMIT: usize = 4 * 1024 * 1024;
+
+/// How many requests of people and their programs are worked on at once unless said otherwise. More would wait
+/// for a connection to the database for longer than anybody waits for them.
+const PLACES: usize = 256;
 
 /// Why an API does not build.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +61,17 @@ pub struct ApiBuilder {
     table: AccessTable,
     health: Health,
     body_limit: usize,
+    places: usize,
+    audit: Audit,
+    metrics: Metrics,
+    metrics_for: MetricsFor,
+}
+
+/// Whether commands leave facts, and where.
+enum Audit {
+    None,
+    Described,
+    Kept(Database),
 }
 
 impl ApiBuilder {
@@ -70,6 +89,10 @@ impl ApiBuilder {
             table,
             health: Health::default(),
             body_limit: BODY_LIMIT,
+            places: PLACES,
+            audit: Audit::None,
+            metrics: Metrics::new(),
+            metrics_for: MetricsFor::default(),
         }
     }
 
@@ -84,6 +107,35 @@ impl ApiBuilder {
     #[must_use]
     pub const fn body_limit(mut self, bytes: usize) -> Self {
         self.body_limit = bytes;
+        self
+    }
+
+    /// Another number of requests at once than 256; beyond, they are refused with 503 `overloaded`.
+    #[must_use]
+    pub const fn places(mut self, requests: usize) -> Self {
+        self.places = requests;
+        self
+    }
+
+    /// Every write leaves a fact in the table `audit` of `database` (as the api role), and the audit can be read.
+    #[must_use]
+    pub fn audit(mut self, database: Database) -> Self {
+        self.audit = Audit::Kept(database);
+        self
+    }
+
+    /// What `/metrics` tells, and whom without a token.
+    #[must_use]
+    pub fn metrics(mut self, metrics: Metrics, readers: MetricsFor) -> Self {
+        self.metrics = metrics;
+        self.metrics_for = readers;
+        self
+    }
+
+    /// Describes the audit in the document, without a database.
+    #[must_use]
+    pub fn audit_described(mut self) -> Self {
+        self.audit = Audit::Described;
         self
     }
 
@@ -106,15 +158,29 @@ impl ApiBuilder {
             .routes(routes!(health::healthz))
             .routes(routes!(health::readyz))
             .with_state(self.health);
-        let (router, mut document) = self.routes.merge(health).split_for_parts();
+        let mut routes = self.routes.merge(health);
+        let audited = !matches!(self.audit, Audit::None);
+        let database = match self.audit {
+            Audit::Kept(database) => Some(database),
+            Audit::None | Audit::Described => None,
+        };
+        if audited {
+            audit::rules().into_iter().for_each(|rule| self.table.add(rule));
+            routes = routes.merge(audit::routes(database.clone()));
+        }
+        let (router, mut document) = routes.split_for_parts();
         document.info = InfoBuilder::new().title(self.title).version(self.version).build();
-        let faults = self.table.check_complete(&document);
+        let mut faults = self.table.check_complete(&document);
+        if audited {
+            faults.extend(self.table.check_audited());
+        }
         if !faults.is_empty() {
             return Err(BuildError::Access(faults));
         }
         openapi::complete(&mut document, &self.table, self.body_limit);
-        // The document's own path is not in the document.
+        // Not of the API, so not in its document.
         self.table.add(Rule::public("GET", "/openapi.json"));
+        self.table.add(Rule::public("GET", "/metrics"));
         // By way of a value, whose keys are sorted: the document's own maps have no order of their own.
         let text = serde_json::to_value(&document)
             .and_then(|value| serde_json::to_string_pretty(&value))
@@ -123,15 +189,26 @@ impl ApiBuilder {
             table: self.table,
             trust,
             body_limit: self.body_limit,
+            audit: database,
+            metrics: self.metrics.clone(),
+            places: Semaphore::new(self.places),
         });
         let router = router
+            .route(
+                "/metrics",
+                get(metrics::read).with_state((self.metrics.clone(), self.metrics_for)),
+            )
             .route("/openapi.json", get(move || rescue::json_text(text.clone())))
             .fallback(rescue::unknown_path)
             .layer(DefaultBodyLimit::disable())
+            // Within the gate too, so that a handler that panics leaves its fact.
+            .layer(CatchPanicLayer::custom(rescue::panicked))
             .layer(from_fn_with_state(gate, gate::pass))
+            .layer(from_fn_with_state(Declared::of(&document), declared::check))
             .layer(CatchPanicLayer::custom(rescue::panicked))
             .layer(from_fn(rescue::problems_only))
-            .layer(from_fn(request_id::attach));
+            .layer(from_fn(request_id::attach))
+            .layer(from_fn_with_state(self.metrics, metrics::count));
         Ok(Api {
             router,
             openapi: document,

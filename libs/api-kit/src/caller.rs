@@ -7,9 +7,10 @@ use kernel::id::OrganizationId;
 use uuid::Uuid;
 
 use crate::Problem;
+use crate::audit::Act;
 
 /// The authenticated caller. Its organization bounds everything a handler does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Caller {
     /// `person:<name>`, `service:<name>` or `runner:<id>`.
     pub subject: String,
@@ -19,6 +20,8 @@ pub struct Caller {
     pub roles: Vec<Role>,
     /// The token's id, for audit.
     pub token_id: Uuid,
+    /// What the audit is to tell of this request.
+    pub act: Act,
 }
 
 impl Caller {
@@ -28,6 +31,7 @@ impl Caller {
             organization: claims.org,
             roles: claims.roles,
             token_id: claims.jti,
+            act: Act::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use core::error::Error;
 
-use database::DatabaseError;
+use database::{DatabaseError, SqlState};
 use kernel::with_causes;
 
 use crate::Problem;
@@ -17,7 +17,10 @@ pub fn internal_problem(error: &dyn Error) -> Problem {
 /// 503 when trying again may help, else 500. The cause goes to the log.
 #[must_use]
 pub fn database_problem(error: &DatabaseError) -> Problem {
-    if error.is_transient() {
+    if error.sql_state() == Some(SqlState::DiskFull) {
+        tracing::error!(error = with_causes(error), "the database has no disk space left");
+        Problem::storage_full()
+    } else if error.is_transient() {
         tracing::warn!(error = with_causes(error), "the database is not available");
         Problem::unavailable("The database is not available at the moment.")
     } else {

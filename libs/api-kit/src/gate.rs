@@ -8,21 +8,32 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use chrono::Utc;
+use database::Database;
 use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderValue};
 use http_body_util::{BodyExt as _, Limited};
-use identity::{TrustStore, VerifyError};
+use identity::{Role, TrustStore, VerifyError};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::Problem;
 use crate::access::{Access, AccessTable, Rule};
+use crate::audit::{self, Act};
 use crate::caller::Caller;
 use crate::idempotency::IdempotencyKey;
+use crate::metrics::Metrics;
+use crate::peer::PeerAddress;
+use crate::request_id::RequestId;
 
 /// What the gate knows.
 pub(crate) struct Gate {
     pub table: AccessTable,
     pub trust: TrustStore,
     pub body_limit: usize,
+    /// Where the audit is written; none for an API without commands.
+    pub audit: Option<Database>,
+    pub metrics: Metrics,
+    /// How many requests of people and their programs are worked on at once.
+    pub places: Semaphore,
 }
 
 /// Bytes of an oversized body that are still read, so that its sender gets to read the answer.
@@ -35,19 +46,33 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, mut request: Request, ne
     let Some(rule) = gate.table.find(request.method(), path.as_str()) else {
         return method_not_allowed(&gate.table, path.as_str());
     };
-    let headers = request.headers();
-    let admitted = admit(&gate.trust, rule, headers).and_then(|caller| {
-        if rule.needs_idempotency_key {
-            IdempotencyKey::from_headers(headers)?;
-        }
-        Ok(caller)
-    });
-    match admitted {
-        Ok(Some(caller)) => request.extensions_mut().insert(caller),
-        Ok(None) => None,
+    let caller = match believe(&gate.trust, rule, request.headers()) {
+        Ok(caller) => caller,
         Err(refusal) => return refuse(refusal, request).await,
     };
-    let limit = rule.body_limit.unwrap_or(gate.body_limit);
+    let act = match (&caller, &gate.audit) {
+        (Some(caller), Some(_)) => act(rule, caller, &request),
+        _ => Act::default(),
+    };
+    let response = match admit(&gate, rule, caller.as_ref(), request.headers()) {
+        // The place is held until the answer begins.
+        Ok(_place) => {
+            if let Some(caller) = caller {
+                let act = act.clone();
+                request.extensions_mut().insert(Caller { act, ..caller });
+            }
+            within_size(rule.body_limit.unwrap_or(gate.body_limit), request, next).await
+        }
+        Err(refusal) => refuse(refusal, request).await,
+    };
+    if let Some(database) = &gate.audit {
+        let lost = Act::settle(database, act.left(&response)).await;
+        gate.metrics.not_audited(lost);
+    }
+    response
+}
+
+async fn within_size(limit: usize, request: Request, next: Next) -> Response {
     if declared_length(request.headers()).is_some_and(|length| length > limit as u64) {
         return refuse(too_large(limit), request).await;
     }
@@ -55,20 +80,61 @@ pub(crate) async fn pass(State(gate): State<Arc<Gate>>, mut request: Request, ne
     next.run(limited).await
 }
 
-/// The caller, if there must be one and it may call.
-fn admit(trust: &TrustStore, rule: &Rule, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
-    let Access::Roles(roles) = rule.access else {
+/// The caller, if there must be one.
+fn believe(trust: &TrustStore, rule: &Rule, headers: &HeaderMap) -> Result<Option<Caller>, Problem> {
+    if rule.access == Access::Public {
         return Ok(None);
-    };
+    }
     let claims = trust.verify(bearer(headers)?, Utc::now()).map_err(not_believed)?;
-    if !roles.iter().any(|role| claims.has_role(*role)) {
+    Ok(Some(Caller::from_claims(claims)))
+}
+
+/// What the audit is to tell of the request.
+fn act(rule: &Rule, caller: &Caller, request: &Request) -> Act {
+    let Some(keeping) = rule.audit else {
+        return Act::default();
+    };
+    let id = request.extensions().get::<RequestId>();
+    Act::new(audit::Request {
+        keeping,
+        organization: caller.organization,
+        actor: &caller.subject,
+        token_id: caller.token_id,
+        request_id: id.map(|id| id.0.clone()).unwrap_or_default(),
+        path: request.uri().path(),
+        remote_address: PeerAddress::of(request.extensions()),
+    })
+}
+
+/// Whether the caller may call, and a place for its request when it needs one.
+fn admit<'a>(
+    gate: &'a Gate,
+    rule: &Rule,
+    caller: Option<&Caller>,
+    headers: &HeaderMap,
+) -> Result<Option<SemaphorePermit<'a>>, Problem> {
+    if let (Some(caller), Access::Roles(roles)) = (caller, rule.access)
+        && !roles.iter().any(|role| caller.has_role(*role))
+    {
         let needed: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
         return Err(Problem::forbidden(format!(
             "This takes one of the roles: {}.",
             needed.join(", ")
         )));
     }
-    Ok(Some(Caller::from_claims(claims)))
+    if rule.needs_idempotency_key {
+        IdempotencyKey::from_headers(headers)?;
+    }
+    caller.map_or(Ok(None), |caller| place(&gate.places, caller))
+}
+
+/// What the platform's own parts ask carries on what was promised, so it is never turned away: that would make
+/// an overload worse. (They are few, and each asks little at once.)
+fn place<'a>(places: &'a Semaphore, caller: &Caller) -> Result<Option<SemaphorePermit<'a>>, Problem> {
+    if caller.has_role(Role::Service) || caller.has_role(Role::Runner) {
+        return Ok(None);
+    }
+    places.try_acquire().map(Some).map_err(|_| Problem::overloaded())
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Problem> {

@@ -36,10 +36,12 @@
 //! ```
 
 mod access;
+mod audit;
 mod build;
 mod caller;
 mod closing;
 mod cursor;
+mod declared;
 mod failure;
 mod gate;
 mod health;
@@ -47,8 +49,11 @@ mod idempotency;
 mod json;
 mod json_guard;
 mod limit;
+mod metrics;
 mod openapi;
+mod paging;
 mod path;
+mod peer;
 mod query;
 mod request_id;
 mod rescue;
@@ -59,6 +64,7 @@ pub mod testing;
 mod version;
 
 pub use access::{Access, AccessFault, AccessTable, Rule};
+pub use audit::{Act, Tell};
 pub use build::{Api, ApiBuilder, BuildError};
 pub use caller::Caller;
 pub use closing::Closing;
@@ -71,6 +77,8 @@ pub use idempotency::{
 };
 pub use json::{StrictJson, parse_json};
 pub use limit::Limit;
+pub use metrics::{Counters, Figure, Gauges, Metrics, MetricsFor};
+pub use paging::Paging;
 pub use path::StrictPath;
 pub use problem::{FieldError, Problem};
 pub use query::StrictQuery;

@@ -22,12 +22,6 @@ impl Limit {
     pub const fn get(self) -> u32 {
         self.0
     }
-
-    /// The number of items, for SQL: one more than asked tells whether there is a next page.
-    #[must_use]
-    pub const fn with_peek(self) -> i64 {
-        self.0 as i64 + 1
-    }
 }
 
 impl Default for Limit {

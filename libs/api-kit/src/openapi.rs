@@ -1,5 +1,7 @@
 //! What every OpenAPI document of the platform has in common, added in one place.
 
+use std::collections::BTreeSet;
+
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
@@ -69,13 +71,6 @@ pub(crate) fn complete(document: &mut OpenApi, table: &AccessTable, body_limit: 
 }
 
 fn describe(operation: &mut Operation, rule: &Rule, body_limit: usize) {
-    for range in ["4XX", "5XX"] {
-        operation
-            .responses
-            .responses
-            .entry(range.to_owned())
-            .or_insert_with(|| RefOr::Ref(Ref::from_response_name("Problem")));
-    }
     operation.security = Some(match rule.access {
         Access::Public => Vec::new(),
         Access::Roles(_) => vec![SecurityRequirement::new(BEARER, Vec::<String>::new())],
@@ -87,6 +82,9 @@ fn describe(operation: &mut Operation, rule: &Rule, body_limit: usize) {
     if operation.request_body.is_some() {
         extensions = extensions.add("x-body-limit", rule.body_limit.unwrap_or(body_limit));
     }
+    if let Some(keeping) = rule.audit {
+        extensions = extensions.add("x-audit", keeping.told());
+    }
     operation.extensions.get_or_insert_default().merge(extensions.build());
     if rule.needs_idempotency_key {
         add_header(operation, idempotency_key());
@@ -94,6 +92,48 @@ fn describe(operation: &mut Operation, rule: &Rule, body_limit: usize) {
     if rule.takes_if_match {
         add_header(operation, if_match());
     }
+    for status in refusals(operation, rule) {
+        operation
+            .responses
+            .responses
+            .entry(status.to_string())
+            .or_insert_with(|| RefOr::Ref(Ref::from_response_name("Problem")));
+    }
+}
+
+/// The statuses of the problems that an operation may answer with: what each of its parts can be refused for.
+fn refusals(operation: &Operation, rule: &Rule) -> BTreeSet<u16> {
+    let parameters = operation.parameters.iter().flatten();
+    let places: Vec<(ParameterIn, &str)> = parameters
+        .filter_map(|parameter| match parameter {
+            RefOr::T(parameter) => Some((parameter.parameter_in.clone(), parameter.name.as_str())),
+            RefOr::Ref(_) => None,
+        })
+        .collect();
+    let takes = |place: ParameterIn| places.iter().any(|(other, _)| *other == place);
+    let has = |name: &str| places.iter().any(|(_, other)| other.eq_ignore_ascii_case(name));
+    let raw = "application/octet-stream";
+    let body = operation.request_body.as_ref().map(|body| match body {
+        RefOr::T(body) => body.content.contains_key(raw),
+        RefOr::Ref(_) => false,
+    });
+    let mut statuses = BTreeSet::from([500, 503]);
+    let causes: [(bool, &[u16]); 8] = [
+        (rule.access != Access::Public, &[401, 403]),
+        (takes(ParameterIn::Path), &[404]),
+        (takes(ParameterIn::Query), &[422]),
+        (has("Last-Event-ID"), &[400]),
+        (body.is_some(), &[400, 413, 422]),
+        // Bytes are of any kind.
+        (body == Some(false), &[415]),
+        (rule.needs_idempotency_key, &[400, 422]),
+        (rule.takes_if_match, &[400, 412]),
+    ];
+    for (_, also) in causes.iter().filter(|(applies, _)| *applies) {
+        statuses.extend(*also);
+    }
+    statuses.extend(rule.refuses);
+    statuses
 }
 
 fn add_header(operation: &mut Operation, parameter: Parameter) {

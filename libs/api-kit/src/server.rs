@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use axum::middleware::AddExtension;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -10,8 +11,13 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower::Layer as _;
 
 use crate::Closing;
+use crate::peer::PeerAddress;
+
+/// The router, told who is at the other end.
+type Served = AddExtension<Router, PeerAddress>;
 
 /// How long a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
@@ -33,8 +39,9 @@ pub async fn serve(listener: TcpListener, router: Router, shutdown: Cancellation
             accepted = listener.accept() => accepted,
         };
         match accepted {
-            Ok((stream, _)) => {
-                connections.spawn(connection(stream, router.clone(), shutdown.clone(), cut.clone()));
+            Ok((stream, peer)) => {
+                let service = Extension(PeerAddress(peer.ip())).layer(router.clone());
+                connections.spawn(connection(stream, service, shutdown.clone(), cut.clone()));
             }
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
@@ -59,13 +66,13 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
-async fn connection(stream: TcpStream, router: Router, shutdown: CancellationToken, cut: CancellationToken) {
+async fn connection(stream: TcpStream, service: Served, shutdown: CancellationToken, cut: CancellationToken) {
     // Small answers must not wait for one another's acknowledgement.
     let _ = stream.set_nodelay(true);
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
         .with_upgrades();
     tokio::pin!(connection);
     let mut ending = false;

@@ -6,9 +6,12 @@
 //! What must be refused comes first; of the rest only writes under a key are carried out, with the bodies
 //! that the caller gives.
 
+mod audit;
 mod checks;
 mod document;
+mod generate;
 mod holds;
+mod metrics;
 mod probe;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +21,10 @@ use identity::{Minter, Role};
 use kernel::id::OrganizationId;
 use utoipa::openapi::OpenApi;
 
+pub use audit::audited_actions;
 use document::Operation;
+pub use generate::Generated;
+pub use metrics::{Sample, Scraped, scrape};
 use probe::Probe;
 
 /// What the walker needs to know beyond the document.
@@ -32,6 +38,11 @@ pub struct Walk {
     pub(crate) excused: BTreeMap<String, String>,
     pub(crate) in_effect: BTreeSet<String>,
     pub(crate) service: String,
+    pub(crate) runner: Option<String>,
+    pub(crate) leased: BTreeMap<String, String>,
+    pub(crate) archives: BTreeMap<String, Vec<u8>>,
+    pub(crate) values: BTreeMap<String, serde_json::Value>,
+    pub(crate) not_generated: BTreeMap<String, String>,
 }
 
 /// What the walk found.
@@ -58,6 +69,12 @@ impl Walk {
             excused: BTreeMap::new(),
             in_effect: BTreeSet::new(),
             service: "walker".to_owned(),
+            runner: None,
+            leased: BTreeMap::new(),
+            archives: BTreeMap::new(),
+            // Somebody who waits for nothing learns as much.
+            values: BTreeMap::from([("wait_seconds".to_owned(), 0.into())]),
+            not_generated: BTreeMap::new(),
         }
     }
 
@@ -106,6 +123,41 @@ impl Walk {
         self
     }
 
+    /// Gives the token of a runner's session, for generated requests of a runner.
+    #[must_use]
+    pub fn runner(mut self, token: impl Into<String>) -> Self {
+        self.runner = Some(token.into());
+        self
+    }
+
+    /// Names what the runner has leased: the path for a template, for generated requests alone.
+    #[must_use]
+    pub fn leased(mut self, template: impl Into<String>, path: impl Into<String>) -> Self {
+        self.leased.insert(template.into(), path.into());
+        self
+    }
+
+    /// Gives a body that is no JSON, for generated requests.
+    #[must_use]
+    pub fn archive(mut self, operation: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        self.archives.insert(operation.into(), bytes.into());
+        self
+    }
+
+    /// Gives the value that generated requests often have in the field or parameter of that name.
+    #[must_use]
+    pub fn value(mut self, name: impl Into<String>, value: impl Into<serde_json::Value>) -> Self {
+        self.values.insert(name.into(), value.into());
+        self
+    }
+
+    /// Says why an operation is not among the generated requests.
+    #[must_use]
+    pub fn not_generated(mut self, operation: impl Into<String>, why: impl Into<String>) -> Self {
+        self.not_generated.insert(operation.into(), why.into());
+        self
+    }
+
     /// Tries every operation of `document`.
     ///
     /// # Panics
@@ -121,6 +173,7 @@ impl Walk {
         for operation in &operations {
             holds::operation(&mut probe, &self, operation).await;
         }
+        audit::operations(&mut probe, &self, &document, &operations).await;
         probe.finish()
     }
 

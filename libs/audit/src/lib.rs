@@ -24,9 +24,9 @@ mod verify;
 pub use chained::{ChainHead, ChainPage, ChainedFact, HeadHash, link};
 #[cfg(feature = "store")]
 pub use chainer::{Chainer, chain_batch};
-pub use fact::{AuditFact, AuditPage};
+pub use fact::{AuditFact, AuditPage, AuditQuery};
 #[cfg(feature = "store")]
-pub use read::{chain, head, list, revision};
+pub use read::{chain, head, list, revision, waiting};
 #[cfg(feature = "store")]
 pub use record::{NewFact, append, append_sqlx};
 pub use verify::{Broken, Verifier};

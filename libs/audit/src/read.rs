@@ -130,3 +130,16 @@ pub(crate) fn fact(row: &Row, id: Uuid) -> AuditFact {
 pub(crate) fn digest(bytes: &[u8]) -> Sha256Digest {
     <[u8; 32]>::try_from(bytes).map_or_else(|_| Sha256Digest::from_bytes([0; 32]), Sha256Digest::from_bytes)
 }
+
+const FIGURES: &str = "SELECT count(*), coalesce(extract(epoch FROM clock_timestamp() - min(a.at)), 0)::float8
+FROM audit_unchained q JOIN audit a ON a.organization_id = q.organization_id AND a.id = q.fact_id";
+
+/// Facts of all organizations that wait for their place, and how long the oldest does, in seconds. As worker.
+///
+/// # Errors
+/// The database failed.
+pub async fn waiting(worker: &Database) -> Result<(i64, f64), DatabaseError> {
+    let client = worker.hot().get().await?;
+    let row = client.query_one(FIGURES, &[]).await?;
+    Ok((row.get(0), row.get(1)))
+}

@@ -12,6 +12,9 @@ use crate::call::Call;
 use crate::error::ClientError;
 use crate::retry::Retries;
 
+/// How long an unused connection is kept. Shorter than a service waits for a further request on it, so that
+/// no request goes out on a connection that is just being closed.
+const IDLE: Duration = Duration::from_secs(10);
 /// How long a call may take when nothing else is said.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// An event stream that is silent for longer than three heartbeats is dead.
@@ -45,6 +48,7 @@ impl Client {
             .connect_timeout(Duration::from_secs(5))
             .read_timeout(SILENCE)
             .pool_max_idle_per_host(64)
+            .pool_idle_timeout(IDLE)
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|_| refuse())?;

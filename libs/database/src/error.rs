@@ -45,7 +45,9 @@ pub enum SqlState {
     InsufficientPrivilege,
     /// 57P01, 57P02, 57P03 or class 08: the server ends, starts, or lost the connection.
     ConnectionLost,
-    /// Class 53: no disk, no memory or no connection left.
+    /// 53100: no space left where the server writes.
+    DiskFull,
+    /// The rest of class 53: no memory or no connection left.
     Exhausted,
     /// Any other.
     Other,
@@ -63,6 +65,7 @@ impl SqlState {
             "42501" => Self::InsufficientPrivilege,
             "57P01" | "57P02" | "57P03" => Self::ConnectionLost,
             code if code.starts_with("08") => Self::ConnectionLost,
+            "53100" => Self::DiskFull,
             code if code.starts_with("53") => Self::Exhausted,
             _ => Self::Other,
         }
@@ -118,6 +121,7 @@ impl DatabaseError {
                         | SqlState::ConnectionLost
                         | SqlState::QueryCanceled
                         | SqlState::LockNotAvailable
+                        | SqlState::DiskFull
                         | SqlState::Exhausted
                 )
             ),

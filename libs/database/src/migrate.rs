@@ -10,7 +10,9 @@ use crate::error::DatabaseError;
 use crate::url::{DatabaseUrl, SessionSettings};
 
 /// Applies what is missing. Safe when several processes start at once: one applies, the others wait
-/// for it. A migration that was applied and has since changed is refused.
+/// for it. A migration that was applied and has since changed is refused. What a newer version of the
+/// service has applied beyond is let be: its migrations keep what this version uses, so that both can run
+/// side by side and this one can start again.
 ///
 /// # Errors
 /// The database cannot be reached, or a migration failed.
@@ -20,7 +22,9 @@ pub async fn migrate(owner: &DatabaseUrl, migrator: &Migrator) -> Result<(), Dat
         idle_in_transaction_timeout: Duration::ZERO,
     };
     let mut connection = owner.sqlx_options("migrate", session).connect().await?;
-    migrator.run(&mut connection).await.map_err(DatabaseError::Migrate)?;
+    let mut known = Migrator::with_migrations(migrator.iter().cloned().collect());
+    known.set_ignore_missing(true);
+    known.run(&mut connection).await.map_err(DatabaseError::Migrate)?;
     connection.close().await?;
     Ok(())
 }

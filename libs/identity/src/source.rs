@@ -77,10 +77,13 @@ impl ServiceTokens {
         self
     }
 
+    /// One that has more life left than it was given was made before the clock went back: to those who
+    /// verify it, it is not valid yet.
     fn still_fresh(&self, token: &BearerToken, now: DateTime<Utc>) -> bool {
-        token
-            .expires_at()
-            .is_some_and(|expires_at| expires_at - now > self.lifetime / 2)
+        token.expires_at().is_some_and(|expires_at| {
+            let left = expires_at - now;
+            left > self.lifetime / 2 && left <= self.lifetime
+        })
     }
 }
 

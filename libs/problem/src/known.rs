@@ -55,6 +55,24 @@ impl Problem {
             .retry_after(1)
     }
 
+    /// 503 `storage_full`: nothing can be written, and reading goes on. To be tried again later.
+    #[must_use]
+    pub fn storage_full() -> Self {
+        Self::new(503, "storage_full", "No space left")
+            .detail("The service's database has no disk space left, so nothing was written.")
+            .remedy("Make room where the database keeps its data; then the same request goes through.")
+            .retry_after(5)
+    }
+
+    /// 503 `overloaded`: nothing was done.
+    #[must_use]
+    pub fn overloaded() -> Self {
+        Self::new(503, "overloaded", "Too much at once")
+            .detail("As many requests as the service works on at once are under way; this one was not begun.")
+            .remedy("Ask again after the time given, and with fewer requests at once.")
+            .retry_after(1)
+    }
+
     /// 500 `internal`. Says nothing of the cause, which belongs in the log.
     #[must_use]
     pub fn internal() -> Self {

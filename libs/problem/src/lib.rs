@@ -11,6 +11,9 @@ mod known;
 #[cfg(feature = "axum")]
 mod response;
 
+#[cfg(feature = "axum")]
+pub use response::ProblemCode;
+
 use core::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -7,6 +7,10 @@ use axum::response::{IntoResponse, Response};
 
 use crate::{MEDIA_TYPE, Problem};
 
+/// The code of a problem, beside its answer: for layers that count or record refusals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProblemCode(pub String);
+
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         // Only strings, numbers and JSON values: cannot fail, and an empty body is still the status.
@@ -25,6 +29,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after_seconds {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
+        response.extensions_mut().insert(ProblemCode(self.code));
         response
     }
 }

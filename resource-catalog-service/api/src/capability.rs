@@ -39,4 +39,6 @@ pub struct CapabilityDefinitionPage {
     pub items: Vec<CapabilityDefinition>,
     #[serde(default)]
     pub next_cursor: Option<String>,
+    /// The head of the feed before the first page: a watch from here misses nothing.
+    pub revision: i64,
 }

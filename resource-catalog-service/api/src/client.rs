@@ -1,3 +1,4 @@
+use audit::{AuditPage, AuditQuery, ChainHead, ChainPage};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use kernel::{DottedName, ResourceId};
 
 use crate::{
     ApplyCapabilityDefinition, ApplyResource, ApplyResourceType, CapabilityDefinition, CapabilityDefinitionPage,
-    CreateResource, Edge, EdgePage, FeedPage, FeedQuery, ListDefinitionsQuery, ListResourcesQuery, ObserveCapability,
-    Resource, ResourcePage, ResourceType, ResourceTypePage, SnapshotLine, UpdateOutcome, ValidationRequest,
-    ValidationResponse, WatchQuery,
+    CreateResource, Edge, EdgePage, FeedPage, FeedQuery, ListDefinitionsQuery, ListEdgesQuery, ListResourcesQuery,
+    ObserveCapability, Resource, ResourcePage, ResourceType, ResourceTypePage, SnapshotLine, UpdateOutcome,
+    ValidationRequest, ValidationResponse, WatchQuery,
 };
 
 /// A client of resource-catalog-service. Cheap to clone. Every method fails as [`client_kit::Call::send`] does;
@@ -178,12 +179,13 @@ impl Client {
             .await
     }
 
-    /// The edges that leave a resource.
+    /// One page of the edges that leave a resource.
     ///
     /// # Errors
     /// No answer, or a refusal.
-    pub async fn edges(&self, resource_id: &ResourceId) -> Result<EdgePage, ClientError> {
-        self.0.get(&format!("{}/edges", path_of(resource_id))).json().await
+    pub async fn edges(&self, resource_id: &ResourceId, query: &ListEdgesQuery) -> Result<EdgePage, ClientError> {
+        let call = self.0.get(&format!("{}/edges", path_of(resource_id)));
+        call.query(query).json().await
     }
 
     /// Adds an edge; nothing changes when it is there.
@@ -265,6 +267,22 @@ impl Client {
             Err(error) if error.status() == Some(404) => Ok(()),
             other => other,
         }
+    }
+
+    /// One page of the audit: every command, allowed or refused, oldest first.
+    pub async fn audit_facts(&self, query: &AuditQuery) -> Result<AuditPage, ClientError> {
+        self.0.get("/v1/audit").query(query).json().await
+    }
+
+    /// The chain over the audit after the sequence `after`, at most `limit` links.
+    pub async fn audit_chain(&self, after: i64, limit: u32) -> Result<ChainPage, ClientError> {
+        let query = [("after", after), ("limit", i64::from(limit))];
+        self.0.get("/v1/audit/chain").query(&query).json().await
+    }
+
+    /// Where that chain ends, and how many facts there are.
+    pub async fn audit_head(&self) -> Result<ChainHead, ClientError> {
+        self.0.get("/v1/audit/head").json().await
     }
 
     /// Events after a revision, waiting for some as long as asked.

@@ -46,10 +46,15 @@ pub struct Edge {
     pub target: ResourceId,
 }
 
-/// The edges that leave a resource, sorted by type and target.
+/// One page of the edges that leave a resource, by type and target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EdgePage {
     pub items: Vec<Edge>,
+    /// Null on the last page.
+    #[serde(default)]
+    pub next_cursor: Option<String>,
     /// The version of the source that these are the edges of.
     pub version: i64,
+    /// The head of the feed before the first page: a watch from here misses nothing.
+    pub revision: i64,
 }

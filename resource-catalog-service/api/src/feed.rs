@@ -54,6 +54,9 @@ pub struct WatchQuery {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[param(value_type = Option<String>)]
     pub capability: Option<DottedName>,
+    /// A range that the capability's attribute `version` must lie in: `>=1.28, <2`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capability_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub health: Option<HealthStatus>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -15,12 +15,13 @@ mod resource_type;
 mod update;
 mod validation;
 
+pub use audit::{AuditFact, AuditPage, AuditQuery, ChainHead, ChainPage};
 pub use capability::{ApplyCapabilityDefinition, CapabilityDefinition, CapabilityDefinitionPage};
 pub use client::Client;
 pub use client_kit::{Answer, ClientError, FieldError};
 pub use edge::{Edge, EdgePage, EdgeType};
 pub use feed::{FeedPage, FeedQuery, SnapshotLine, WatchQuery};
-pub use page::{ListDefinitionsQuery, ListResourcesQuery};
+pub use page::{ListDefinitionsQuery, ListEdgesQuery, ListResourcesQuery};
 pub use pin::{PinInputs, PinnedCapability, pin_of};
 pub use resource::{
     ApplyResource, CreateResource, Health, ObserveCapability, Provenance, ProvidedCapability, Resource, ResourcePage,

@@ -111,4 +111,6 @@ pub struct ResourceTypePage {
     pub items: Vec<ResourceType>,
     #[serde(default)]
     pub next_cursor: Option<String>,
+    /// The head of the feed before the first page: a watch from here misses nothing.
+    pub revision: i64,
 }

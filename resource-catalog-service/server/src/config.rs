@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api_kit::MetricsFor;
 use database::{PoolSizes, ServiceUrls};
 use identity::TrustStore;
 
@@ -14,6 +15,8 @@ pub struct Config {
     pub trust: TrustStore,
     /// How long the feed keeps events that every known consumer has.
     pub feed_retention: Duration,
+    /// Who may read `/metrics`.
+    pub metrics_for: MetricsFor,
 }
 
 impl Config {
@@ -29,6 +32,7 @@ impl Config {
             pool_sizes,
             trust,
             feed_retention: outbox::RETENTION,
+            metrics_for: MetricsFor::default(),
         }
     }
 }

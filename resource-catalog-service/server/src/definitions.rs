@@ -1,6 +1,6 @@
 //! Registering resource types and capability definitions. Registering what is registered changes nothing.
 
-use api_kit::{Caller, IfMatch, Problem};
+use api_kit::{Caller, IfMatch, Problem, Tell};
 use kernel::DottedName;
 use resource_catalog_api::{ApplyCapabilityDefinition, ApplyResourceType, CapabilityDefinition, ResourceType};
 use sqlx::{Postgres, Transaction};
@@ -26,7 +26,8 @@ async fn locked(catalog: &Catalog, caller: &Caller) -> Result<(Transaction<'stat
     Ok((transaction, registry))
 }
 
-async fn commit(transaction: Transaction<'static, Postgres>) -> Result<(), StoreError> {
+async fn commit(mut transaction: Transaction<'static, Postgres>, caller: &Caller) -> Result<(), StoreError> {
+    caller.act.record_sqlx(&mut transaction, Tell::accepted()).await?;
     failpoints::hit("catalog.definition.before_commit");
     transaction.commit().await?;
     failpoints::hit("catalog.definition.after_commit");
@@ -70,7 +71,7 @@ pub async fn put_type(
     check(if_match, "resource type", name, registered)?;
     let resolved = registry.types.admit(definition).map_err(invalid)?;
     let now = definitions::put_type(&mut transaction, caller.organization, name, &asked, clock::now()).await?;
-    commit(transaction).await?;
+    commit(transaction, caller).await?;
     Ok(Registration {
         definition: wire::resource_type::resource_type(&resolved, Some(&now)),
         version: now.version,
@@ -106,7 +107,7 @@ pub async fn put_capability(
     check(if_match, "capability definition", name, registered)?;
     let resolved = registry.capabilities.admit(definition).map_err(invalid)?;
     let now = definitions::put_capability(&mut transaction, caller.organization, name, &asked, clock::now()).await?;
-    commit(transaction).await?;
+    commit(transaction, caller).await?;
     Ok(Registration {
         definition: wire::capability::capability(&resolved, &now),
         version: now.version,

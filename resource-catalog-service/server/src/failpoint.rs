@@ -13,6 +13,8 @@ failpoints::register! {
         "catalog.resource.after_commit",
         "catalog.definition.before_commit",
         "catalog.definition.after_commit",
+        "catalog.audit_chain.before_commit",
+        "catalog.audit_chain.after_commit",
         "catalog.sequencer.before_commit",
         "catalog.sequencer.after_commit",
     ];

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use api_kit::{Caller, Claim, IdempotentRequest, IfMatch, Problem, StoredResponse, idempotency_hot};
+use api_kit::{Caller, Claim, IdempotentRequest, IfMatch, Problem, StoredResponse, Tell, idempotency_hot};
 use contracts::EvidenceRef;
 use database::OrgTransaction;
 use kernel::id::{OrganizationId, ResourceUid};
@@ -117,6 +117,11 @@ impl<'a> Session<'a> {
     }
 
     async fn commit(self) -> Result<(), StoreError> {
+        self.commit_telling(Tell::accepted()).await
+    }
+
+    async fn commit_telling(self, tell: Tell) -> Result<(), StoreError> {
+        self.caller.act.record(&self.transaction, tell).await?;
         failpoints::hit("catalog.resource.before_commit");
         self.transaction.commit().await?;
         failpoints::hit("catalog.resource.after_commit");
@@ -245,7 +250,8 @@ pub async fn create(
         .version(resource.version)
         .location(format!("/v1/resources/{id}"));
     idempotency_hot::store(&session.transaction, organization, request, &answer).await?;
-    session.commit().await?;
+    let tell = Tell::accepted().on(format!("resources/{id}"));
+    session.commit_telling(tell).await?;
     Ok(answer)
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use api_kit::{ApiBuilder, Health, OpenApiRouter};
+use api_kit::{ApiBuilder, Health, Metrics, OpenApiRouter};
+use audit::Chainer;
 use axum::Router;
 use database::{Database, DatabaseError, PoolSizes, ServiceDatabase};
 use outbox::{Sequencer, Signal};
@@ -40,6 +41,7 @@ pub struct Service {
     router: Router,
     openapi: OpenApi,
     worker: Database,
+    chainer: Chainer,
     sequencer: Sequencer,
 }
 
@@ -59,10 +61,19 @@ pub async fn build(config: Config) -> Result<Service, BuildError> {
     };
     let worker = Database::open(&config.database.worker, TITLE, worker_sizes)?;
     let signal = Signal::default();
+    let metrics = Metrics::new();
+    metrics.pools("api", &api);
+    metrics.pools("worker", &worker);
+    metrics.records(&worker);
     let catalog = Catalog::new(api.clone(), Feed::new(api.clone(), signal.clone()));
+    watch_updates(&metrics, &catalog);
     let built = api_builder(http::routes().with_state(catalog))
         .health(Health::default().database("database", &api))
+        .audit(api.clone())
+        .metrics(metrics, config.metrics_for)
         .build(config.trust)?;
+    let chainer = Chainer::new(worker.clone())
+        .with_failpoints("catalog.audit_chain.before_commit", "catalog.audit_chain.after_commit");
     let sequencer = Sequencer::new(worker.clone(), signal)
         .with_retention(config.feed_retention)
         .with_failpoints("catalog.sequencer.before_commit", "catalog.sequencer.after_commit");
@@ -70,8 +81,22 @@ pub async fn build(config: Config) -> Result<Service, BuildError> {
         router: built.router,
         openapi: built.openapi,
         worker,
+        chainer,
         sequencer,
     })
+}
+
+/// Tells how many resource updates wait to be decided.
+fn watch_updates(metrics: &Metrics, catalog: &Catalog) {
+    let waiting = metrics.figure(
+        "resource_updates_waiting",
+        "Resource updates that wait for their transaction",
+    );
+    let catalog = catalog.clone();
+    metrics.look(move || {
+        waiting.set(catalog.updates().waiting() as f64);
+        core::future::ready(Ok(()))
+    });
 }
 
 fn api_builder(routes: OpenApiRouter) -> ApiBuilder {
@@ -90,7 +115,7 @@ impl Service {
         &self.openapi
     }
 
-    /// Carries changes into the feed and sweeps what is kept for a time only, until `shutdown`.
+    /// Carries changes into the feed, chains audit facts and sweeps what is kept for a time only, until `shutdown`.
     pub async fn run(self, shutdown: CancellationToken) {
         let sweep = async {
             loop {
@@ -101,7 +126,11 @@ impl Service {
                 while let Ok(1_000..) = api_kit::idempotency_hot::reap(&self.worker).await {}
             }
         };
-        tokio::join!(self.sequencer.clone().run(shutdown.clone()), sweep);
+        tokio::join!(
+            self.sequencer.clone().run(shutdown.clone()),
+            self.chainer.clone().run(shutdown.clone()),
+            sweep
+        );
     }
 }
 
@@ -113,6 +142,7 @@ impl Service {
 pub fn openapi() -> OpenApi {
     let (_, document) = http::routes().split_for_parts();
     api_builder(OpenApiRouter::with_openapi(document))
+        .audit_described()
         .openapi()
         .expect("the authorization table matches the API, as a test shows")
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use api_kit::{Caller, FieldError, Problem};
+use api_kit::{Caller, FieldError, Problem, Tell};
 use kernel::VersionRequirement;
 use resource_catalog_api as api;
 use resource_catalog_domain::validation::{Expectation, Unmet, unmet};
@@ -47,6 +47,9 @@ pub async fn validate(
     if let Some(operation) = setting {
         let uids: Vec<_> = found.iter().map(|r| r.uid).collect();
         finalizers::set(&transaction, organization, operation, &uids, clock::now()).await?;
+        let tell = Tell::accepted().on(format!("operation/{operation}"));
+        let recorded = caller.act.record(&transaction, tell).await;
+        recorded.map_err(StoreError::from)?;
         failpoints::hit("catalog.validation.before_commit");
         transaction.commit().await.map_err(StoreError::from)?;
         failpoints::hit("catalog.validation.after_commit");

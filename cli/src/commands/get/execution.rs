@@ -64,8 +64,8 @@ fn attempt_table(attempts: &[AttemptSummary]) -> Table {
 
 pub async fn artifacts(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     let attempt = find::attempt_id(what.name.as_deref().unwrap_or_default())?;
-    let items = platform.execution.artifacts(attempt).await?.items;
-    printer.listed(&pages::Listed::whole(items), "artifacts", |items| {
+    let items = find::artifacts(attempt, platform).await?;
+    printer.listed(&pages::Listed::whole(items).at_most(what.limit), "artifacts", |items| {
         let mut table = Table::new(&["artifact", "type", "sensitivity", "size", "sha256"]);
         for item in items {
             table.row([

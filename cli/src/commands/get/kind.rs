@@ -70,6 +70,7 @@ const CAPABILITY: &str = "--capability";
 const OPERATION: &str = "--operation";
 const STATE: &str = "--state";
 const LIMIT: &str = "--limit";
+const SERVICE: &str = "--service";
 
 /// The first word of each is its name.
 const ROWS: [Row; 16] = [
@@ -143,7 +144,7 @@ const ROWS: [Row; 16] = [
         &[],
         &[],
     ),
-    row(Kind::Audit, &["audit"], Name::No, &[LIMIT], &[]),
+    row(Kind::Audit, &["audit"], Name::No, &[SERVICE, LIMIT], &[]),
     row(
         Kind::Attempts,
         &["attempts", "attempt"],
@@ -232,6 +233,7 @@ fn given(what: &Get) -> Vec<&'static str> {
         (OPERATION, what.operation.is_some()),
         (STATE, what.state.is_some()),
         (LIMIT, what.limit.is_some()),
+        (SERVICE, what.service.is_some()),
     ];
     flags
         .into_iter()
@@ -265,6 +267,7 @@ mod tests {
             ("resources node/a -e prod", "--environment"),
             ("projections --limit 3", "--limit"),
             ("resources --state failed", "--state"),
+            ("attempts --service control-plane", "--service"),
         ] {
             let error = get(line).unwrap_err();
             assert_eq!(error.faults.len(), 1, "{line}");

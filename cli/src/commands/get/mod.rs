@@ -1,5 +1,6 @@
 //! `platform get`: lists of things, and one thing by name; one file for each service that is asked.
 
+mod audit;
 mod execution;
 mod kind;
 mod operations;
@@ -27,7 +28,7 @@ pub async fn run(what: &Get, platform: &Platform, printer: Printer) -> Result<Ex
         Kind::Gates => operations::gates(what, platform, printer).await,
         Kind::Claims => operations::claims(what, platform, printer).await,
         Kind::Projections => operations::projections(what, platform, printer).await,
-        Kind::Audit => operations::audit(what, platform, printer).await,
+        Kind::Audit => audit::facts(what, platform, printer).await,
         Kind::Attempts => execution::attempts(what, platform, printer).await,
         Kind::Artifacts => execution::artifacts(what, platform, printer).await,
         Kind::Runners => execution::runners(what, platform, printer).await,

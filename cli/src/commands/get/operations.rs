@@ -133,8 +133,6 @@ pub async fn events(what: &Get, platform: &Platform, printer: Printer) -> Result
                 event.sequence.to_string(),
                 event.occurred_at.format("%H:%M:%S%.3f").to_string(),
                 event.event_type.clone(),
-                event.run.map(|run| run.to_string()).unwrap_or_default(),
-                event.node_id.clone().unwrap_or_default(),
                 event.actor.clone(),
                 event.text.lines().next().unwrap_or_default().to_owned(),
             ]);
@@ -228,13 +226,12 @@ pub async fn claims(what: &Get, platform: &Platform, printer: Printer) -> Result
 }
 
 pub async fn projections(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let items = platform.control.projections().await?;
     if let Some(name) = &what.name {
-        let found = items.into_iter().find(|item| item.name == *name);
-        let item = found.ok_or_else(|| find::unknown("projection", name, "projections"))?;
+        let item = find::projection(name, platform).await?;
         printer.value(&item, || projection_text(&item));
         return Ok(Exit::Success);
     }
+    let items = find::projections(platform).await?;
     printer.list(&items, "projections", || projection_table(&items));
     Ok(Exit::Success)
 }
@@ -280,31 +277,4 @@ fn projection_table(items: &[ProjectionView]) -> Table {
         ]);
     }
     table
-}
-
-pub async fn audit(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
-    let listed = pages::read(what.limit, |limit, cursor| async move {
-        let query = PageQuery {
-            limit: Some(limit),
-            cursor,
-        };
-        let page = platform.control.audit(&query).await?;
-        Ok((page.items, page.next_cursor))
-    })
-    .await?;
-    printer.listed(&listed, "audit entries", |items| {
-        let mut table = Table::new(&["at", "who", "did", "on", "result", "reason"]);
-        for entry in items {
-            table.row([
-                entry.occurred_at.format("%Y-%m-%d %H:%M:%S").to_string(),
-                entry.actor.clone(),
-                entry.action.clone(),
-                entry.subject.clone(),
-                entry.result.clone(),
-                entry.reason.clone(),
-            ]);
-        }
-        table
-    });
-    Ok(Exit::Success)
 }

@@ -1,7 +1,9 @@
 //! What resource-catalog holds.
 
 use kernel::{DottedName, ResourceId};
-use resource_catalog_api::{CapabilityDefinition, ListDefinitionsQuery, ListResourcesQuery, Resource, ResourceType};
+use resource_catalog_api::{
+    CapabilityDefinition, ListDefinitionsQuery, ListEdgesQuery, ListResourcesQuery, Resource, ResourceType,
+};
 
 use super::parsed;
 use crate::args::Get;
@@ -167,10 +169,19 @@ fn definition_table<'a>(
 
 pub async fn edges(what: &Get, platform: &Platform, printer: Printer) -> Result<Exit, CliError> {
     let source: ResourceId = parsed(what.name.as_deref().unwrap_or_default())?;
-    let page = platform.catalog.edges(&source).await?;
-    printer.list(&page.items, &format!("edges from {source}"), || {
+    let from = &source;
+    let listed = pages::read(what.limit, |limit, cursor| async move {
+        let query = ListEdgesQuery {
+            limit: Some(limit),
+            cursor,
+        };
+        let page = platform.catalog.edges(from, &query).await?;
+        Ok((page.items, page.next_cursor))
+    })
+    .await?;
+    printer.listed(&listed, &format!("edges from {source}"), |edges| {
         let mut table = Table::new(&["resource", "edge", "target"]);
-        for edge in &page.items {
+        for edge in edges {
             table.row([
                 source.to_string(),
                 edge.edge_type.as_str().to_owned(),

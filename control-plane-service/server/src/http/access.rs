@@ -7,32 +7,37 @@ use identity::Role;
 const READERS: &[Role] = &[Role::Viewer, Role::Operator, Role::Approver, Role::Admin, Role::Service];
 const OPERATORS: &[Role] = &[Role::Operator, Role::Admin];
 const DECIDERS: &[Role] = &[Role::Operator, Role::Approver, Role::Admin];
-const AUDITORS: &[Role] = &[Role::Admin];
 
 /// The rules for operations.
 #[must_use]
 pub fn rules() -> Vec<Rule> {
     vec![
-        Rule::new("POST", "/v1/operations", OPERATORS).idempotency_key(),
+        Rule::new("POST", "/v1/operations", OPERATORS)
+            .audited("operation.create")
+            .idempotency_key()
+            .refuses(&[404, 409]),
         Rule::new("GET", "/v1/operations", READERS),
         Rule::new("GET", "/v1/operations/{operation_id}", READERS),
         Rule::new("GET", "/v1/operations/{operation_id}/node-runs", READERS),
         Rule::new("GET", "/v1/operations/{operation_id}/events", READERS),
         Rule::new("GET", "/v1/operations/{operation_id}/watch", READERS),
-        Rule::new("GET", "/v1/operations/{operation_id}/proof", READERS),
+        Rule::new("GET", "/v1/operations/{operation_id}/proof", READERS).refuses(&[409]),
         Rule::new("POST", "/v1/operations/{operation_id}/interventions", OPERATORS)
+            .audited("operation.intervene")
             .idempotency_key()
-            .if_match(),
+            .if_match()
+            .refuses(&[409]),
         Rule::new("GET", "/v1/operations/{operation_id}/gates", READERS),
         Rule::new(
             "POST",
             "/v1/operations/{operation_id}/gates/{gate_id}/decisions",
             DECIDERS,
         )
-        .idempotency_key(),
+        .audited("gate.decide")
+        .idempotency_key()
+        .refuses(&[409, 412]),
         Rule::new("GET", "/v1/claims", READERS),
         Rule::new("GET", "/v1/runtime", READERS),
-        Rule::new("GET", "/v1/feed", READERS),
-        Rule::new("GET", "/v1/audit", AUDITORS),
+        Rule::new("GET", "/v1/feed", READERS).refuses(&[409, 410]),
     ]
 }

@@ -1,12 +1,12 @@
-use api_kit::{Caller, Cursor, Problem, StrictQuery, database_problem};
+use api_kit::{Caller, Paging, Problem, StrictQuery, database_problem};
 use axum::Json;
 use axum::extract::State;
 use control_plane_api::{ClaimPage, PageQuery};
 use kernel::id::ResourceUid;
 
-use super::App;
 use super::fault::of_store;
 use super::operations::list::limit;
+use super::{App, head};
 use crate::read::claims::page;
 
 /// Who holds which resource, and who waits for it, since when and why.
@@ -18,19 +18,17 @@ pub async fn list_claims(
 ) -> Result<Json<ClaimPage>, Problem> {
     let StrictQuery(query) = query;
     let key = ("claims", caller.organization);
-    let after: Option<ResourceUid> = query
-        .cursor
-        .as_deref()
-        .map(|text| Cursor::decode(&key, text))
-        .transpose()?;
-    let limit = limit(query.limit)? as usize;
+    let limit = limit(query.limit)?;
+    let paging: Paging<_, ResourceUid> = Paging::begin(key, query.cursor.as_deref(), limit, head(&state.feed)).await?;
     let mut tx = state
         .read(caller.organization)
         .await
         .map_err(|error| database_problem(&error))?;
-    let mut items = page(&mut tx, after, limit as i64 + 1).await.map_err(of_store)?;
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next_cursor = items.last().filter(|_| more).map(|last| Cursor::encode(&key, last.uid));
-    Ok(Json(ClaimPage { items, next_cursor }))
+    let mut items = page(&mut tx, paging.after, paging.rows()).await.map_err(of_store)?;
+    let next_cursor = paging.cut(&mut items, |last| last.uid);
+    Ok(Json(ClaimPage {
+        items,
+        next_cursor,
+        revision: paging.revision,
+    }))
 }

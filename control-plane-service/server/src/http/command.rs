@@ -1,11 +1,10 @@
 //! Commands on an operation: decided at once, in the transaction that also keeps the answer. So they are
 //! taken when no runtime runs, and a repeat gets the first answer.
 
-use api_kit::{Caller, Claim, IdempotentRequest, Problem, StoredResponse, idempotency_hot};
+use api_kit::{Caller, Claim, IdempotentRequest, Problem, StoredResponse, Tell, database_problem, idempotency_hot};
 use control_plane_operation::{Command, CommandActor, CommandAnswer, CommandKind, Input, InterventionId, Refusal};
 use kernel::id::{OperationId, PlanId};
 use serde::Serialize;
-use serde_json::json;
 use uuid::Uuid;
 
 use super::App;
@@ -13,15 +12,12 @@ use super::fault::{of_engine, refused};
 use super::operations::create::finish;
 use crate::engine::Turn;
 use crate::points;
-use crate::store::audit;
 
 /// What a person asks of an operation.
 pub struct Asked {
     pub kind: CommandKind,
     pub reason: String,
     pub expected_version: Option<i64>,
-    /// For the audit: `gate.decide`, `operation.intervene`.
-    pub action: &'static str,
     /// The id of the plan that becomes the next revision.
     pub plan_id: Option<PlanId>,
 }
@@ -56,25 +52,23 @@ impl<'a> Commanding<'a> {
         asked: Asked,
         view: impl AsyncFnOnce(&Turn<'_>) -> Result<(T, i64), Problem>,
     ) -> Result<StoredResponse, Problem> {
-        let (word, reason, action) = (asked.kind.as_str(), asked.reason.clone(), asked.action);
+        let (word, reason) = (asked.kind.as_str(), asked.reason.clone());
         let answer = self.decide(&mut turn, asked);
         turn.write().await.map_err(of_engine)?;
-        let response = match &answer {
-            Ok(()) => {
+        let refusal = answer.err().map(|(refusal, version)| refused(&refusal, version));
+        let response = match &refusal {
+            None => {
                 let (body, version) = view(&turn).await?;
                 StoredResponse::json(200, &body)?.version(version)
             }
-            Err((refusal, version)) => {
-                let problem = refused(refusal, *version);
-                StoredResponse::json(problem.status, &problem)?
-            }
+            Some(problem) => StoredResponse::json(problem.status, problem)?,
         };
-        self.record(&turn, action, word, &reason, answer.err().map(|(refusal, _)| refusal))
-            .await?;
+        self.record(&turn, word, &reason, refusal.as_ref()).await?;
         idempotency_hot::store(turn.transaction(), self.caller.organization, self.request, &response).await?;
         points::hit("control_plane.command.before_commit");
         finish(&self.app.engine, turn).await?;
         points::hit("control_plane.command.after_commit");
+        self.caller.act.written();
         Ok(response)
     }
 
@@ -114,26 +108,17 @@ impl<'a> Commanding<'a> {
     async fn record(
         &self,
         turn: &Turn<'_>,
-        action: &str,
         word: &str,
         reason: &str,
-        refusal: Option<Refusal>,
+        refusal: Option<&Problem>,
     ) -> Result<(), Problem> {
-        let code = refusal
-            .as_ref()
-            .and_then(|refusal| serde_json::to_value(refusal.code).ok());
-        let result = code.as_ref().and_then(serde_json::Value::as_str).unwrap_or("accepted");
-        let entry = audit::Entry {
-            actor: &self.caller.subject,
-            action,
-            subject: &format!("operation/{}", self.operation),
-            allowed: refusal.is_none(),
-            result,
-            reason,
-            detail: json!({"command": word}),
+        let tell = match refusal {
+            None => Tell::accepted(),
+            Some(problem) => Tell::refused(problem.code.as_str()),
         };
-        audit::append(turn.transaction(), self.caller.organization, entry)
-            .await
-            .map_err(super::fault::of_store)
+        let subject = format!("operation/{}", self.operation);
+        let tell = tell.on(subject).because(reason).with("command", word);
+        let recorded = self.caller.act.record(turn.transaction(), tell).await;
+        recorded.map_err(|error| database_problem(&error))
     }
 }

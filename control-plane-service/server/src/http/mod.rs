@@ -1,7 +1,6 @@
 //! The HTTP edge: one verb a file, wire types in and out, no rule of the domain.
 
 pub mod access;
-mod audit;
 mod claims;
 mod command;
 mod fault;
@@ -12,11 +11,11 @@ mod runtime;
 
 use std::sync::Arc;
 
-use api_kit::OpenApiRouter;
-use api_kit::routes;
+use api_kit::{OpenApiRouter, Problem, database_problem, routes};
 use control_plane_proof::Signer;
 use database::{Database, DatabaseError};
 use kernel::id::OrganizationId;
+use outbox::{Feed, FeedError};
 use sqlx::{Postgres, Transaction};
 
 use crate::engine::Engine;
@@ -30,7 +29,7 @@ pub struct App {
     pub database: Database,
     pub planner: Arc<dyn Planner>,
     pub signer: Arc<dyn Signer + Send + Sync>,
-    pub feed: outbox::Feed,
+    pub feed: Feed,
 }
 
 impl App {
@@ -41,6 +40,14 @@ impl App {
     ) -> Result<Transaction<'static, Postgres>, DatabaseError> {
         self.database.begin(organization).await
     }
+}
+
+/// The head of the feed: what changes after it is in the feed beyond this revision.
+pub(crate) async fn head(feed: &Feed) -> Result<i64, Problem> {
+    feed.head().await.map_err(|error| match error {
+        FeedError::Database(error) => database_problem(&error),
+        error => api_kit::internal_problem(&error),
+    })
 }
 
 /// The routes of operations.
@@ -59,5 +66,4 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(claims::list_claims))
         .routes(routes!(runtime::get_runtime))
         .routes(routes!(feed::read_feed))
-        .routes(routes!(audit::list_audit))
 }

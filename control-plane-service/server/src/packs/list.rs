@@ -1,9 +1,10 @@
-use api_kit::{Caller, Cursor, Problem, StrictQuery, database_problem};
+use api_kit::{Caller, Paging, Problem, StrictQuery, database_problem};
 use axum::Json;
 use axum::extract::State;
 use control_plane_api::{PackPage, PageQuery};
 
 use super::{store, view};
+use crate::http::head;
 use crate::planning::{PlanningApp, limit};
 
 /// A page of published versions, by name and version.
@@ -15,23 +16,18 @@ pub async fn list_packs(
 ) -> Result<Json<PackPage>, Problem> {
     let StrictQuery(query) = query;
     let key = ("packs", caller.organization);
-    let after: Option<(String, String)> = query
-        .cursor
-        .as_deref()
-        .map(|text| Cursor::decode(&key, text))
-        .transpose()?;
-    let after = after.unwrap_or_default();
     let limit = limit(query.limit)?;
+    let paging: Paging<_, (String, String)> =
+        Paging::begin(key, query.cursor.as_deref(), limit, head(&app.feed)).await?;
+    let (name, version) = paging.after.clone().unwrap_or_default();
     let mut tx = app.begin(caller.organization).await?;
-    let mut rows = store::page(&mut tx, (&after.0, &after.1), i64::from(limit) + 1)
+    let mut rows = store::page(&mut tx, (&name, &version), paging.rows())
         .await
         .map_err(|error| database_problem(&error.into()))?;
-    let more = rows.len() > limit as usize;
-    rows.truncate(limit as usize);
-    let last = rows.last().filter(|_| more);
-    let next_cursor = last.map(|row| Cursor::encode(&key, (row.name.clone(), row.version.clone())));
+    let next_cursor = paging.cut(&mut rows, |row| (row.name.clone(), row.version.clone()));
     Ok(Json(PackPage {
         items: rows.into_iter().map(view::view).collect(),
         next_cursor,
+        revision: paging.revision,
     }))
 }

@@ -1,4 +1,4 @@
-use api_kit::{Caller, Problem, StoredResponse, database_problem, internal_problem};
+use api_kit::{Caller, Problem, StoredResponse, Tell, database_problem, internal_problem};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use control_plane_api::PackView;
@@ -36,6 +36,12 @@ pub async fn publish_pack(
         .remedy("Published versions never change: give the pack a new version.")
         .with("published_digest", row.digest.to_hex()));
     }
+    let tell = Tell::accepted().on(format!("packs/{}/{version}", pack.name));
+    let recorded = caller
+        .act
+        .record_sqlx(&mut tx, tell.with("digest", pack.digest.to_hex()))
+        .await;
+    recorded.map_err(|error| database_problem(&error))?;
     points::hit("control_plane.publish.before_commit");
     tx.commit().await.map_err(fault)?;
     points::hit("control_plane.publish.after_commit");

@@ -1,5 +1,5 @@
 use api_kit::{
-    Caller, Claim, IdempotentJson, Problem, StoredResponse, StrictQuery, database_problem, idempotency_sqlx,
+    Caller, Claim, IdempotentJson, Problem, StoredResponse, StrictQuery, Tell, database_problem, idempotency_sqlx,
 };
 use axum::extract::State;
 use control_plane_api::{PlanRequest, PlanView, PreviewQuery};
@@ -46,7 +46,7 @@ pub async fn preview_plan(
     let view = PlanView {
         id,
         created_at,
-        created_by: caller.subject,
+        created_by: caller.subject.clone(),
         satisfiable: made.document.is_some(),
         digest: made.document.as_ref().map(|document| document.digest()),
         plan: made.document.map(|document| document.plan().clone()),
@@ -55,6 +55,11 @@ pub async fn preview_plan(
     };
     let response = StoredResponse::json(201, &view)?.location(format!("/v1/plans/{id}"));
     idempotency_sqlx::store(&mut tx, organization, &request, &response).await?;
+    let recorded = caller
+        .act
+        .record_sqlx(&mut tx, Tell::accepted().on(format!("plans/{id}")))
+        .await;
+    recorded.map_err(|error| database_problem(&error))?;
     points::hit("control_plane.preview.before_commit");
     tx.commit().await.map_err(|error| database_problem(&error.into()))?;
     points::hit("control_plane.preview.after_commit");

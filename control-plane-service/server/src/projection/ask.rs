@@ -1,5 +1,6 @@
 use api_kit::{
-    Caller, Claim, FieldError, IdempotentJson, Problem, StoredResponse, StrictPath, database_problem, idempotency_sqlx,
+    Caller, Claim, FieldError, IdempotentJson, Problem, StoredResponse, StrictPath, Tell, database_problem,
+    idempotency_sqlx,
 };
 use axum::extract::State;
 use control_plane_api::{ProjectionView, RebuildRequest};
@@ -40,6 +41,9 @@ pub async fn rebuild_projection(
     // What nobody follows yet is no copy.
     let response = StoredResponse::json(202, &view.ok_or_else(missing)?)?;
     idempotency_sqlx::store(&mut tx, organization, &request, &response).await?;
+    let tell = Tell::accepted().because(body.reason.as_str());
+    let recorded = caller.act.record_sqlx(&mut tx, tell).await;
+    recorded.map_err(|error| database_problem(&error))?;
     points::hit("control_plane.rebuild_asked.before_commit");
     tx.commit().await.map_err(fault)?;
     points::hit("control_plane.rebuild_asked.after_commit");

@@ -1,26 +1,42 @@
-use api_kit::{Caller, Problem, database_problem};
+use api_kit::{Caller, Paging, Problem, StrictQuery, database_problem};
 use axum::Json;
 use axum::extract::State;
-use control_plane_api::{ParkedResource, ProjectionView};
+use control_plane_api::{PageQuery, ParkedResource, ProjectionPage, ProjectionView};
 use kernel::id::OrganizationId;
 use sqlx::PgConnection;
 
 use super::store;
-use crate::planning::PlanningApp;
+use crate::http::head;
+use crate::planning::{PlanningApp, limit};
 
 /// The name of the only copy there is.
 pub const CATALOG: &str = "catalog";
 /// Most parked resources shown.
 const SHOWN: i64 = 100;
 
-/// How far the local copy of the catalog is, and which resources are set aside.
-#[utoipa::path(get, path = "/v1/projections", tag = "projections",
-    responses((status = 200, body = Vec<ProjectionView>)))]
-pub async fn list_projections(caller: Caller, app: State<PlanningApp>) -> Result<Json<Vec<ProjectionView>>, Problem> {
+/// A page of the local copies of the catalog, by name: how far each is, and which resources are set aside.
+#[utoipa::path(get, path = "/v1/projections", tag = "projections", params(PageQuery),
+    responses((status = 200, body = ProjectionPage)))]
+pub async fn list_projections(
+    caller: Caller,
+    app: State<PlanningApp>,
+    query: StrictQuery<PageQuery>,
+) -> Result<Json<ProjectionPage>, Problem> {
+    let StrictQuery(query) = query;
+    let list = ("projections", caller.organization);
+    let limit = limit(query.limit)?;
+    let paging: Paging<_, String> = Paging::begin(list, query.cursor.as_deref(), limit, head(&app.feed)).await?;
     let mut tx = app.begin(caller.organization).await?;
     let view = view(&mut tx, caller.organization).await;
     let view = view.map_err(|error| database_problem(&error.into()))?;
-    Ok(Json(view.into_iter().collect()))
+    let mut items: Vec<ProjectionView> = view.into_iter().collect();
+    items.retain(|view| paging.after.as_ref().is_none_or(|last| view.name > *last));
+    let next_cursor = paging.cut(&mut items, |view| view.name.clone());
+    Ok(Json(ProjectionPage {
+        items,
+        next_cursor,
+        revision: paging.revision,
+    }))
 }
 
 /// The organization's copy; `None` when it is not followed.

@@ -6,7 +6,6 @@
 //! whole, so what a decision changed is what is stored.
 
 pub mod attempt;
-pub mod audit;
 pub mod binding;
 pub mod claim;
 pub mod effect;

@@ -1,7 +1,7 @@
 //! What people do to operations: decisions and interventions.
 
 use client_kit::ClientError;
-use control_plane_api::{Decision, GateState, Intervention, NodeRunState, OperationState, Resolution};
+use control_plane_api::{Decision, GateState, Intervention, NodeRunState, OperationState, PageQuery, Resolution};
 use identity::Role;
 use serde_json::json;
 use uuid::Uuid;
@@ -256,17 +256,19 @@ async fn another_organization_sees_nothing_and_commands_are_audited() {
     let own = std::mem::replace(&mut world.organization, kernel::id::OrganizationId(Uuid::now_v7()));
     let stranger = world.client("person:mallory", &[Role::Operator, Role::Approver]);
     assert_eq!(code(&stranger.operation(id).await.unwrap_err()), "not_found");
-    assert_eq!(code(&stranger.gates(id).await.unwrap_err()), "not_found");
+    assert_eq!(
+        code(&stranger.gates(id, &PageQuery::default()).await.unwrap_err()),
+        "not_found"
+    );
     let refused = world.intervene(id, Intervention::Cancel).await.unwrap_err();
     assert_eq!(code(&refused), "not_found");
     assert!(stranger.operations(&Default::default()).await.unwrap().items.is_empty());
     assert!(stranger.claims(&Default::default()).await.unwrap().items.is_empty());
     world.organization = own;
-    let audit = admin.audit(&Default::default()).await.unwrap().items;
-    assert_eq!(
-        (audit.len(), audit[0].action.as_str(), audit[0].allowed),
-        (1, "operation.create", true)
-    );
+    let audit = admin.audit_facts(&Default::default()).await.unwrap().items;
+    let told = |fact: &control_plane_api::AuditFact| (fact.action.clone(), fact.subject.clone(), fact.allowed);
+    let created = ("operation.create".to_owned(), format!("operation/{id}"), true);
+    assert_eq!(audit.iter().map(told).collect::<Vec<_>>(), [created]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -294,7 +296,13 @@ async fn field_note_20_a_denied_node_runs_by_no_path() {
         "the node alone stays behind its gate"
     );
     for nodes in [&["check", "go"][..], &[]] {
-        let before = world.bob().gates(id).await.unwrap().items.remove(0);
+        let before = world
+            .bob()
+            .gates(id, &PageQuery::default())
+            .await
+            .unwrap()
+            .items
+            .remove(0);
         world.intervene(id, retry(nodes)).await.unwrap();
         let again = world.open_gate(id).await;
         assert_ne!(again.gate_id, before.gate_id, "a retry asks the gate again");
@@ -316,7 +324,13 @@ async fn a_gate_behind_which_nothing_can_start_is_withdrawn_and_nobody_may_decid
     world.intervene(id, skip).await.unwrap();
     let operation = world.until_state(id, OperationState::Succeeded).await;
     assert_eq!(operation.waiting_for, [], "it waits for nobody");
-    let seen = world.bob().gates(id).await.unwrap().items.remove(0);
+    let seen = world
+        .bob()
+        .gates(id, &PageQuery::default())
+        .await
+        .unwrap()
+        .items
+        .remove(0);
     assert_eq!((seen.state, seen.may_decide), (GateState::Withdrawn, false));
     assert_eq!(seen.decided_by, None);
     let late = world

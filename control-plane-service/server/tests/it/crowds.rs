@@ -1,6 +1,6 @@
 //! Many at once.
 
-use control_plane_api::{Decision, OperationState};
+use control_plane_api::{Decision, OperationState, PageQuery};
 
 use crate::plans::{Building, plan};
 use crate::world::World;
@@ -43,7 +43,7 @@ async fn field_note_19_approvals_meet_failing_siblings_and_none_is_lost() {
     });
     for (id, decided) in ids.into_iter().zip(decided) {
         let operation = world.until_state(id, OperationState::Failed).await;
-        let gates = world.bob().gates(id).await.unwrap().items;
+        let gates = world.bob().gates(id, &PageQuery::default()).await.unwrap().items;
         match decided {
             Ok(_) => assert_eq!(gates[0].decided_by.as_deref(), Some("person:bob"), "{operation:?}"),
             Err(error) => assert!(error.problem().is_some(), "{error:?}"),

@@ -1,5 +1,6 @@
 //! The service on a real PostgreSQL, with small real HTTP peers where the other services stand.
 
+mod audit;
 mod catalog;
 mod claiming;
 mod claims_agree;
@@ -8,6 +9,7 @@ mod contract;
 mod crashing;
 mod crowds;
 mod execution;
+mod metrics;
 mod planning;
 mod plans;
 mod schema;

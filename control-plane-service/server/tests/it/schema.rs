@@ -36,3 +36,9 @@ fn the_migration_holds_the_shared_tables_as_they_are() {
     let first = MIGRATOR.iter().next().unwrap();
     assert!(first.sql.as_str().contains(outbox::TABLES));
 }
+
+#[test]
+fn a_migration_holds_the_chain_over_the_audit_as_it_is() {
+    let holds = |text: &str| MIGRATOR.iter().any(|migration| migration.sql.as_str().contains(text));
+    assert!(holds(audit::CHAIN));
+}

@@ -8,7 +8,7 @@ use chrono::{TimeDelta, Utc};
 use client_kit::ClientError;
 use control_plane_api::{
     ControlPlane, CreateOperation, Decision, DecisionRequest, GateView, Intervention, InterventionRequest,
-    ListEventsQuery, ListNodeRunsQuery, NodeRun, Operation, OperationEvent, OperationState, Overlap,
+    ListEventsQuery, ListNodeRunsQuery, NodeRun, Operation, OperationEvent, OperationState, Overlap, PageQuery,
 };
 use control_plane_plan::Plan;
 use control_plane_server::planner::ReadyPlan;
@@ -266,7 +266,7 @@ impl World {
                 .any(|wait| matches!(wait, control_plane_api::WaitingFor::Gate { .. }))
         })
         .await;
-        let gates = self.bob().gates(id).await.unwrap().items;
+        let gates = self.bob().gates(id, &PageQuery::default()).await.unwrap().items;
         gates.into_iter().find(|gate| gate.may_decide).unwrap()
     }
 

@@ -283,6 +283,29 @@ impl Cast {
             audit.as_array().into_iter().flatten().any(|entry| refused(&entry)),
             "{audit:#}"
         );
+        for (service, action) in [
+            ("resource-catalog", "resource.put"),
+            ("execution-plane", "attempt.submit"),
+        ] {
+            self.ada
+                .types(&["get", "audit", "--service", service], 0)
+                .tells(&["WHO", action, "127.0.0.1", "accepted"]);
+        }
+        let chains = self.ada.reads(&["audit", "verify"], 0);
+        let heads: Vec<String> = chains.as_array().into_iter().flatten().map(head).collect();
+        assert_eq!(heads.len(), 3, "{chains:#}");
+        for head in &heads {
+            self.ada.types(&["audit", "verify", "--known-head", head], 0).tells(&[
+                "✔ resource-catalog",
+                "✔ control-plane",
+                "✔ execution-plane",
+            ]);
+        }
+        let (name, _) = heads[0].rsplit_once(':').unwrap_or_default();
+        let other = format!("{name}:{}", "0".repeat(64));
+        self.ada
+            .types(&["audit", "verify", "--known-head", &other], 1)
+            .tells(&["✘ resource-catalog", "made anew"]);
     }
 
     /// An operation whose job runs, and its attempt.
@@ -348,4 +371,15 @@ impl Cast {
         deployment.launch(Role::ExecutionPlane, &[]);
         deployment.wait_ready(Role::ExecutionPlane).await;
     }
+}
+
+/// A chain that holds, as it is kept elsewhere.
+fn head(chain: &Value) -> String {
+    assert_eq!(chain["holds"], true, "{chain:#}");
+    let (service, head) = (chain["service"].as_str().unwrap_or_default(), &chain["head"]);
+    format!(
+        "{service}:{}:{}",
+        head["sequence"],
+        head["hash"].as_str().unwrap_or_default()
+    )
 }

@@ -92,6 +92,18 @@ fn plain(name: &str) -> String {
     name.chars().map(keep).collect()
 }
 
+/// The name that is secret by its type.
+const ADMIN_KUBECONFIG: &str = "kubeconfig.admin";
+
+/// An output contract declares artifacts by name alone, and the name is the type: so it also tells how
+/// sensitive one is. Nothing that a job says makes an artifact less sensitive than its type.
+fn sensitivity_of(name: &str) -> Sensitivity {
+    match name {
+        ADMIN_KUBECONFIG => Sensitivity::Secret,
+        _ => Sensitivity::Internal,
+    }
+}
+
 /// The declared artifact `name` from the directory where the job left it.
 pub(super) fn artifact(name: &str, directory: &Path, limit: u64, masks: &MaskSet) -> Result<Upload, ArtifactFault> {
     let fault = |category, message: String| ArtifactFault { category, message };
@@ -118,11 +130,7 @@ pub(super) fn artifact(name: &str, directory: &Path, limit: u64, masks: &MaskSet
             format!("the artifact {name}: {error}"),
         )
     })?;
-    let sensitivity = if name == "kubeconfig.admin" {
-        Sensitivity::Secret
-    } else {
-        Sensitivity::Internal
-    };
+    let sensitivity = sensitivity_of(name);
     if sensitivity != Sensitivity::Secret && masks.finds_in(&bytes) {
         let message = format!("the artifact {name} holds one of the job's secrets; it is not stored");
         return Err(fault(ExitCategory::PolicyError, message));
@@ -136,4 +144,48 @@ pub(super) fn artifact(name: &str, directory: &Path, limit: u64, masks: &MaskSet
         file,
         evidence: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use execution_plane_ports::SecretValue;
+
+    use super::*;
+
+    fn declared(name: &str, content: &[u8], masks: &MaskSet) -> Result<Upload, ArtifactFault> {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join(name), content).unwrap();
+        artifact(name, directory.path(), 1024, masks)
+    }
+
+    #[test]
+    fn an_artifacts_name_is_its_type_and_tells_how_sensitive_it_is() {
+        let none = MaskSet::of([]);
+        for (name, sensitivity) in [
+            ("install_report", Sensitivity::Internal),
+            ("rendered_manifest", Sensitivity::Internal),
+            ("diagnostics_bundle", Sensitivity::Internal),
+            ("anything-else.json", Sensitivity::Internal),
+            ("kubeconfig.admin", Sensitivity::Secret),
+            ("kubeconfig.admin.txt", Sensitivity::Internal),
+        ] {
+            let Ok(upload) = declared(name, b"content", &none) else {
+                panic!("{name} is not taken");
+            };
+            assert_eq!((upload.artifact_type.as_str(), upload.sensitivity), (name, sensitivity));
+            assert_eq!((upload.name.as_str(), upload.media_type), (name, None));
+        }
+    }
+
+    #[test]
+    fn what_is_not_secret_by_its_name_may_hold_no_secret_of_the_job() {
+        let secret = SecretValue::from("correct horse battery");
+        let masks = MaskSet::of([&secret]);
+        let Err(fault) = declared("install_report", b"it is correct horse battery", &masks) else {
+            panic!("it is taken");
+        };
+        assert_eq!(fault.category, ExitCategory::PolicyError);
+        assert!(!fault.message.contains("horse"), "{}", fault.message);
+        assert!(declared("kubeconfig.admin", b"it is correct horse battery", &masks).is_ok());
+    }
 }

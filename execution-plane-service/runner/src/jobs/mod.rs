@@ -20,7 +20,7 @@ use contracts::{ExecutionStatus, ExitCategory};
 use execution_plane_domain::job::JobParameters;
 use serde_json::{Map, Value};
 
-use crate::ssh::sweep;
+use crate::ssh::sweep::{self, AsRoot};
 use context::JobContext;
 
 /// What became of a job's own work. Nothing in here comes from what the job printed, but texts that
@@ -89,7 +89,7 @@ pub(crate) trait Job: Send + Sync {
 
     /// Ends what the attempt started on the targets that it touched.
     async fn sweep(&self, context: &JobContext) -> RemoteProcesses {
-        sweep::touched(context, false).await
+        sweep::touched(context, AsRoot::Perhaps).await
     }
 }
 

@@ -2,17 +2,18 @@
 
 use async_trait::async_trait;
 use contracts::ExitCategory;
-use execution_plane_domain::job::{SshJob, SshWork};
+use execution_plane_domain::job::{Command, SshJob, SshWork};
 use futures::StreamExt;
 use kernel::ResourceId;
 use serde_json::{Map, Value, json};
 
 use super::context::JobContext;
 use super::execute::Shown;
-use super::{Job, WorkEnd, ssh_artifacts};
+use super::{Job, RemoteProcesses, WorkEnd, ssh_artifacts};
 use crate::attempt::told;
 use crate::ssh::client::{Remote, RemoteOutcome};
 use crate::ssh::log::RemoteEnd;
+use crate::ssh::sweep::{self, AsRoot};
 use crate::ssh::{Access, wrapper};
 
 /// A script sent as an argument must fit into what kernels take as one.
@@ -26,6 +27,13 @@ pub(crate) struct Ssh {
 struct Script {
     text: Vec<u8>,
     arguments: Vec<String>,
+}
+
+/// Whether a text names a program by which one becomes root. Where it only speaks of it, too much is asked of
+/// the sweep, never too little.
+fn becomes_root(text: &str) -> bool {
+    let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
+    words.any(|word| matches!(word, "sudo" | "su" | "doas" | "pkexec" | "runuser"))
 }
 
 /// The end of one target.
@@ -61,6 +69,25 @@ impl Ssh {
                 }))
             }
         }
+    }
+
+    /// What the commands say about becoming root. A script that cannot be read any more may have said anything.
+    fn as_root(&self, context: &JobContext) -> AsRoot {
+        let said = match &self.job.work {
+            SshWork::Commands(list) => list.iter().any(|command| match command {
+                Command::Argv(words) => words.iter().any(|word| becomes_root(word)),
+                Command::Line(line) => becomes_root(line),
+            }),
+            SshWork::Script { .. } | SshWork::ScriptFile { .. } => match self.script(context) {
+                Ok(Some(script)) => {
+                    let words = script.arguments.iter().any(|word| becomes_root(word));
+                    words || becomes_root(&String::from_utf8_lossy(&script.text))
+                }
+                Ok(None) => false,
+                Err(_) => true,
+            },
+        };
+        if said { AsRoot::Surely } else { AsRoot::Perhaps }
     }
 
     async fn on_target(
@@ -225,5 +252,34 @@ impl Job for Ssh {
             return work;
         }
         ssh_artifacts::fetch(context, &access, work).await
+    }
+
+    async fn sweep(&self, context: &JobContext) -> RemoteProcesses {
+        sweep::touched(context, self.as_root(context)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::becomes_root;
+
+    #[test]
+    fn a_command_that_may_become_root_is_told_from_one_that_does_not() {
+        for text in [
+            "sudo -n systemctl stop x",
+            "/usr/bin/sudo id",
+            "true; su - db -c x",
+            "x && doas y",
+        ] {
+            assert!(becomes_root(text), "{text}");
+        }
+        for text in [
+            "systemctl --user stop x",
+            "cat /etc/sudoers",
+            "sum 1 2",
+            "pseudo sudoku",
+        ] {
+            assert!(!becomes_root(text), "{text}");
+        }
     }
 }

@@ -71,6 +71,9 @@ pub struct PlaneState {
     instance: Option<uuid::Uuid>,
     pub contents: BTreeMap<AttemptId, Vec<u8>>,
     pub lease_seconds: f64,
+    pub token_seconds: f64,
+    /// How many tokens were given.
+    pub tokens: u32,
     /// Everything is refused with 503, as by a service that restarts.
     pub away: bool,
     /// So many output calls are stored and then answered with 503: the answer is lost.
@@ -109,6 +112,7 @@ impl Plane {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let state = PlaneState {
             lease_seconds: 30.0,
+            token_seconds: 3600.0,
             ..PlaneState::default()
         };
         let plane = Self {
@@ -249,13 +253,16 @@ async fn session(State(plane): State<Plane>, Json(request): Json<SessionRequest>
             state.instance = Some(request.instance);
         }
         state.registration = Some(request.registration);
+        state.tokens += 1;
     });
     let state = plane.state();
     Ok(Json(RunnerSession {
         runner_id: RunnerId::new_v7(),
         session: state.sessions,
         token: format!("token-{}", state.sessions),
-        expires_at: chrono::Utc::now() + chrono::TimeDelta::hours(1),
+        // Another time than the runner's: only what counts from now on can be relied on.
+        expires_at: chrono::Utc::now() - chrono::TimeDelta::hours(1),
+        valid_seconds: Some(state.token_seconds),
         lease_seconds: state.lease_seconds,
         grace_seconds: 5.0,
     }))

@@ -82,6 +82,31 @@ async fn a_runner_that_cannot_renew_ends_its_job_before_the_lease_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_runner_that_is_full_for_longer_than_its_token_holds_has_it_renewed_meanwhile() {
+    let (mut runner, sshd) = (Runner::prepare().await, Sshd::start());
+    runner.put_key(&sshd.private_key);
+    runner.plane.change(|state| state.token_seconds = 0.3);
+    runner.begin(|config| config.capacity = 1).await;
+    let needle = format!("0.{}", uuid::Uuid::now_v7().as_u128());
+    let command = format!("echo up; sleep 600 {needle}");
+    let id = runner.submit(Job::new("ssh", json!({"commands": [command]})).on(vec![sshd.target("web-1")]));
+    runner
+        .plane
+        .until("the first output", |state| !state.attempts[&id].chunks.is_empty())
+        .await;
+    let (before, session) = (runner.plane.state().tokens, runner.plane.state().sessions);
+    runner
+        .plane
+        .until("further tokens", |state| state.tokens >= before + 3)
+        .await;
+    runner
+        .plane
+        .change(|state| state.attempts.get_mut(&id).unwrap().cancel = true);
+    assert_eq!(runner.plane.result(id).await.status, ExecutionStatus::Cancelled);
+    assert_eq!(runner.plane.state().sessions, session, "it is one session all the time");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_lease_that_is_gone_ends_the_job_and_nothing_is_reported() {
     let (runner, sshd) = (Runner::start().await, Sshd::start());
     runner.put_key(&sshd.private_key);

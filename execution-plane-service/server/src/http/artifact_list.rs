@@ -1,38 +1,46 @@
 use std::sync::Arc;
 
-use api_kit::{Caller, Problem, StrictPath};
+use api_kit::{Caller, Paging, Problem, StrictPath, StrictQuery};
 use axum::Json;
 use axum::extract::State as Shared;
-use contracts::ArtifactRef;
 use execution_plane_api::ArtifactList;
 use kernel::id::{AttemptId, OrganizationId};
 
-use super::problems;
+use super::queries::ArtifactPage;
+use super::{head, problems};
 use crate::core::Core;
 use crate::store::{artifacts, attempts};
 
-/// The artifacts that an attempt uploaded.
+/// Lists the artifacts that an attempt uploaded, by name.
 #[utoipa::path(get, path = "/v1/attempts/{attempt_id}/artifacts", tag = "attempts",
-    params(("attempt_id" = AttemptId, Path)), responses((status = 200, body = ArtifactList)))]
+    params(("attempt_id" = AttemptId, Path), ArtifactPage), responses((status = 200, body = ArtifactList)))]
 pub async fn list_artifacts(
     Shared(core): Shared<Arc<Core>>,
     caller: Caller,
     StrictPath(attempt_id): StrictPath<AttemptId>,
+    StrictQuery(query): StrictQuery<ArtifactPage>,
 ) -> Result<Json<ArtifactList>, Problem> {
-    let items = of_attempt(&core, caller.organization, attempt_id).await?;
-    Ok(Json(ArtifactList { items }))
+    let selects = ("artifacts", caller.organization, attempt_id);
+    let paging: Paging<_, String> =
+        Paging::begin(selects, query.cursor.as_deref(), query.limit.get(), head(&core)).await?;
+    is_there(&core, caller.organization, attempt_id).await?;
+    let after = paging.after.as_deref();
+    let mut items = artifacts::page(&core.hot.api, caller.organization, attempt_id, after, paging.rows())
+        .await
+        .map_err(problems::store)?;
+    let next_cursor = paging.cut(&mut items, |last| last.name.clone().unwrap_or_default());
+    Ok(Json(ArtifactList {
+        items,
+        next_cursor,
+        revision: paging.revision,
+    }))
 }
 
-/// All artifacts of an attempt that exists.
-pub async fn of_attempt(
-    core: &Core,
-    organization: OrganizationId,
-    attempt: AttemptId,
-) -> Result<Vec<ArtifactRef>, Problem> {
+/// 404 when there is no such attempt.
+pub async fn is_there(core: &Core, organization: OrganizationId, attempt: AttemptId) -> Result<(), Problem> {
     let known = attempts::get(&core.hot.api, organization, attempt).await;
-    if known.map_err(problems::store)?.is_none() {
-        return Err(problems::no_attempt(attempt));
+    match known.map_err(problems::store)? {
+        Some(_) => Ok(()),
+        None => Err(problems::no_attempt(attempt)),
     }
-    let found = artifacts::of_attempt(&core.hot.api, organization, attempt).await;
-    found.map_err(problems::store)
 }

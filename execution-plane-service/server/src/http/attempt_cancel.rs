@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use api_kit::{Caller, Problem, StrictJson, StrictPath};
+use api_kit::{Caller, Problem, StrictJson, StrictPath, Tell};
 use axum::Json;
 use axum::extract::State as Shared;
 use contracts::ExitReason;
@@ -24,9 +24,12 @@ pub async fn cancel_attempt(
 ) -> Result<Json<Attempt>, Problem> {
     access::control_plane(&caller)?;
     let reason = request.reason.unwrap_or(ExitReason::Person);
-    let cancelled = core.hot.cancel(caller.organization, attempt_id, reason).await;
-    if cancelled.map_err(problems::store)? == Cancelled::Unknown {
-        return Err(problems::no_attempt(attempt_id));
+    let fact = caller.act.fact(Tell::accepted());
+    let cancelled = core.hot.cancel(caller.organization, attempt_id, reason, fact).await;
+    match cancelled.map_err(problems::store)? {
+        Cancelled::Unknown => return Err(problems::no_attempt(attempt_id)),
+        Cancelled::Unchanged => {}
+        Cancelled::AtOnce | Cancelled::Requested(_) => caller.act.written(),
     }
     attempt_get::read(&core, caller.organization, attempt_id)
         .await

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use api_kit::{Caller, Cursor, Problem, StrictQuery};
+use api_kit::{Caller, Paging, Problem, StrictQuery};
 use axum::Json;
 use axum::extract::State as Shared;
 use execution_plane_api::{AttemptList, AttemptState};
@@ -8,7 +8,7 @@ use kernel::id::{AttemptId, OperationId};
 use serde::Serialize;
 
 use super::queries::AttemptFilter;
-use super::{problems, wire};
+use super::{head, problems, wire};
 use crate::core::Core;
 use crate::store::attempts::{self, Filter};
 
@@ -35,23 +35,19 @@ pub async fn list_attempts(
         operation_id: query.operation_id,
         state: query.state,
     };
-    let before: Option<AttemptId> = match &query.cursor {
-        Some(cursor) => Some(Cursor::decode(&selects, cursor)?),
-        None => None,
-    };
+    let paging: Paging<_, AttemptId> =
+        Paging::begin(selects, query.cursor.as_deref(), query.limit.get(), head(&core)).await?;
     let filter = Filter {
         operation: query.operation_id,
         state: query.state.map(wire::domain_state),
     };
-    let limit = query.limit;
-    let mut page = attempts::list(&core.hot.api, caller.organization, filter, before, limit.with_peek())
+    let mut page = attempts::list(&core.hot.api, caller.organization, filter, paging.after, paging.rows())
         .await
         .map_err(problems::store)?;
-    let has_more = page.len() > limit.get() as usize;
-    page.truncate(limit.get() as usize);
-    let last = page.last().filter(|_| has_more).map(|last| last.id);
+    let next_cursor = paging.cut(&mut page, |last| last.id);
     Ok(Json(AttemptList {
         items: page.into_iter().map(wire::summary).collect(),
-        next_cursor: last.map(|last| Cursor::encode(&selects, last)),
+        next_cursor,
+        revision: paging.revision,
     }))
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use api_kit::{Caller, FieldError, Problem, StrictJson, parse_json};
+use api_kit::{Caller, FieldError, Problem, StrictJson, Tell, parse_json};
 use axum::Json;
 use axum::extract::State as Shared;
 use contracts::JobSpec;
@@ -39,6 +39,8 @@ pub async fn submit_attempts(
     }
     let outcomes = batch.attempts.into_iter().map(|item| submit_one(&core, &caller, item));
     let outcomes = futures::future::try_join_all(outcomes).await?;
+    // Each attempt has a fact of its own.
+    caller.act.written();
     Ok(Json(AttemptBatchOutcome { outcomes }))
 }
 
@@ -49,7 +51,7 @@ async fn submit_one(core: &Core, caller: &Caller, item: Value) -> Result<Submiss
         .and_then(|id| id.parse().ok());
     let submission = match read(core, caller, &item) {
         Ok(submission) => submission,
-        Err(problem) => return Ok(refused(named, problem)),
+        Err(problem) => return Ok(refused(caller, named, problem)),
     };
     let id = Some(submission.checked.spec.attempt_id);
     let accepted = |outcome, state| SubmissionOutcome {
@@ -61,13 +63,15 @@ async fn submit_one(core: &Core, caller: &Caller, item: Value) -> Result<Submiss
     Ok(match core.submit(submission).await.map_err(problems::store)? {
         Submitted::Accepted(None) => accepted(AttemptOutcome::Accepted, State::Queued),
         Submitted::Accepted(Some(_)) => accepted(AttemptOutcome::Accepted, State::Leased),
-        Submitted::Replayed(state) => accepted(AttemptOutcome::Replayed, state),
-        Submitted::Refused(refusal) => refused(id, problems::refusal(refusal)),
+        Submitted::Replayed(state) => {
+            let tell = Tell::accepted().with("replayed", true);
+            caller.act.note(about(tell, id));
+            accepted(AttemptOutcome::Replayed, state)
+        }
+        Submitted::Refused(refusal) => refused(caller, id, problems::refusal(refusal)),
         Submitted::Conflict => SubmissionOutcome {
-            attempt_id: id,
             outcome: AttemptOutcome::Conflict,
-            state: None,
-            problem: Some(conflict()),
+            ..refused(caller, id, conflict())
         },
     })
 }
@@ -78,7 +82,10 @@ fn read(core: &Core, caller: &Caller, item: &Value) -> Result<Submission, Proble
     let bytes = kernel::canonical_bytes(&checked.spec)
         .map_err(|error| Problem::invalid([FieldError::new("", "invalid_value", error.to_string())]))?;
     let spec_sha256 = Sha256Digest::of(&bytes);
+    let tell = about(Tell::accepted(), Some(checked.spec.attempt_id));
+    let tell = tell.with("operation_id", checked.spec.operation_id.to_string());
     Ok(Submission {
+        fact: caller.act.part(tell),
         organization: caller.organization,
         checked,
         spec_text: String::from_utf8_lossy(&bytes).into_owned(),
@@ -86,7 +93,16 @@ fn read(core: &Core, caller: &Caller, item: &Value) -> Result<Submission, Proble
     })
 }
 
-const fn refused(attempt_id: Option<AttemptId>, problem: Problem) -> SubmissionOutcome {
+/// On which attempt, when it is known.
+fn about(tell: Tell, attempt: Option<AttemptId>) -> Tell {
+    match attempt {
+        Some(id) => tell.on(format!("attempts/{id}")),
+        None => tell,
+    }
+}
+
+fn refused(caller: &Caller, attempt_id: Option<AttemptId>, problem: Problem) -> SubmissionOutcome {
+    caller.act.note(about(Tell::refused(&problem.code), attempt_id));
     SubmissionOutcome {
         attempt_id,
         outcome: AttemptOutcome::Refused,

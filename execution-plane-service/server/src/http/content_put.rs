@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use api_kit::{Caller, Problem, StrictPath};
+use api_kit::{Caller, Problem, StrictPath, Tell};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State as Shared;
@@ -30,10 +30,10 @@ pub async fn put_content(
     let stored = hot.blobs.put(caller.organization, Some(sha256), limit, body).await;
     failpoints::hit("execution_plane.content_blob.after_write");
     let size_bytes = stored.map_err(problems::blob)?.size_bytes;
-    let is_new = contents::record(&hot.api, caller.organization, sha256, size_bytes).await;
-    let status = match is_new.map_err(problems::store)? {
-        true => StatusCode::CREATED,
-        false => StatusCode::OK,
-    };
+    let fact = caller.act.fact(Tell::accepted());
+    let is_new = contents::record(&hot.api, caller.organization, sha256, size_bytes, fact).await;
+    let is_new = is_new.map_err(problems::store)?;
+    caller.act.written();
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(ContentStored { sha256, size_bytes })))
 }

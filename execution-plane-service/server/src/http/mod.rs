@@ -33,7 +33,8 @@ mod wire;
 
 use std::sync::Arc;
 
-use api_kit::{ApiBuilder, OpenApiRouter, routes};
+use api_kit::{ApiBuilder, OpenApiRouter, Problem, database_problem, internal_problem, routes};
+use outbox::FeedError;
 
 use crate::config::Config;
 use crate::core::Core;
@@ -50,6 +51,14 @@ pub fn api(core: Arc<Core>) -> ApiBuilder {
 pub fn document() -> ApiBuilder {
     let described = OpenApiRouter::with_openapi(routes().to_openapi());
     ApiBuilder::new(TITLE, env!("CARGO_PKG_VERSION"), described, table(&Config::default()))
+}
+
+/// The head of the feed: what changes after it is in the feed beyond this revision.
+async fn head(core: &Core) -> Result<i64, Problem> {
+    core.feed.head().await.map_err(|error| match error {
+        FeedError::Database(error) => database_problem(&error),
+        error => internal_problem(&error),
+    })
 }
 
 const TITLE: &str = "execution-plane-service";

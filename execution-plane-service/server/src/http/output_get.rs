@@ -20,7 +20,8 @@ use crate::store::{StoreError, attempts};
 /// its sequence as id), one `final` when the attempt has ended,
 /// and the marker `end`. Else the raw bytes that are durable now.
 #[utoipa::path(get, path = "/v1/attempts/{attempt_id}/output", tag = "attempts",
-    params(("attempt_id" = AttemptId, Path), OutputQuery),
+    params(("attempt_id" = AttemptId, Path), OutputQuery,
+        ("Last-Event-ID" = Option<u64>, Header, description = "Of a stream: the sequence of the last chunk received; goes before `after`.")),
     responses((status = 200, description = "Raw bytes, or a stream of events.", content(
         (Vec<u8> = "application/octet-stream"), (OutputEvent = "text/event-stream")))))]
 pub async fn get_output(

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use api_kit::{Caller, ETag, FieldError, IfMatch, Problem, StrictJson, StrictPath, internal_problem};
+use api_kit::{Caller, ETag, FieldError, IfMatch, Problem, StrictJson, StrictPath, Tell, internal_problem};
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::StatusCode;
@@ -38,9 +38,13 @@ pub async fn put_command_policy(
         .errors(problems::field_errors(faults))
     })?;
     let expected = if_match.version().and_then(|version| u64::try_from(version).ok());
-    let put = policies::put(&core.hot.api, caller.organization, &name, expected, &body).await;
+    let fact = caller.act.fact(Tell::accepted());
+    let put = policies::put(&core.hot.api, caller.organization, &name, expected, &body, fact).await;
     let (status, stored) = match put.map_err(problems::store)? {
-        Put::Stored(stored) => (StatusCode::CREATED, stored),
+        Put::Stored(stored) => {
+            caller.act.written();
+            (StatusCode::CREATED, stored)
+        }
         Put::Same(stored) => (StatusCode::OK, stored),
         Put::Moved { current } => {
             let current = i64::try_from(current).unwrap_or(i64::MAX);

@@ -29,6 +29,16 @@ pub struct RunnerPage {
     pub limit: Limit,
 }
 
+/// Which page of an attempt's artifacts.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ArtifactPage {
+    /// From the page before.
+    pub cursor: Option<String>,
+    #[serde(default)]
+    pub limit: Limit,
+}
+
 /// Where a reader of the feed stands.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]

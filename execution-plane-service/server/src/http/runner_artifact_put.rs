@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use api_kit::{FieldError, Problem, StrictPath, StrictQuery};
+use api_kit::{Caller, FieldError, Problem, StrictPath, StrictQuery, Tell};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State as Shared;
@@ -24,6 +24,7 @@ use crate::store::report;
     responses((status = 200, body = ArtifactRef)))]
 pub async fn upload_artifact(
     Shared(core): Shared<Arc<Core>>,
+    caller: Caller,
     runner: RunnerIdentity,
     StrictPath((attempt_id, name)): StrictPath<(AttemptId, String)>,
     StrictQuery(query): StrictQuery<ArtifactUploadQuery>,
@@ -52,10 +53,9 @@ pub async fn upload_artifact(
         size_bytes: stored.map_err(problems::blob)?.size_bytes,
         media_type: query.media_type,
     };
-    match artifacts::record(&hot.api, reporter, new)
-        .await
-        .map_err(problems::store)?
-    {
+    let fact = caller.act.fact(Tell::accepted().with("sha256", query.sha256.to_hex()));
+    let recorded = artifacts::record(&hot.api, reporter, new, fact).await;
+    match recorded.map_err(problems::store)? {
         Recorded::Stored(artifact) => Ok(Json(*artifact)),
         Recorded::Fenced(fenced) => Err(problems::fenced(fenced, attempt_id)),
         Recorded::Conflict => Err(Problem::conflict(

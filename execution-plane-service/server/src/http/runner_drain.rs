@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use api_kit::{Caller, ETag, IfMatch, Problem, StrictJson, StrictPath};
+use api_kit::{Caller, ETag, IfMatch, Problem, StrictJson, StrictPath, Tell};
 use axum::Json;
 use axum::extract::State as Shared;
 use execution_plane_api::{DrainRequest, Runner};
@@ -8,7 +8,7 @@ use kernel::id::{OrganizationId, RunnerId};
 
 use super::{problems, wire};
 use crate::core::Core;
-use crate::store::runners::{self, StoredRunner};
+use crate::store::runners::{self, Draining, StoredRunner};
 
 /// Stops or resumes giving a runner work; what it has it finishes.
 #[utoipa::path(put, path = "/v1/runners/{runner_id}/drain", tag = "runners", params(("runner_id" = RunnerId, Path)),
@@ -27,7 +27,12 @@ pub async fn drain_runner(
         .required()?
         .check(format!("runner {runner_id}"), version(&runner))?;
     if runner.offer.draining != request.draining {
-        let set = runners::set_draining(&hot.api, organization, runner_id, runner.version, request.draining).await;
+        let change = Draining {
+            version: runner.version,
+            draining: request.draining,
+            fact: caller.act.fact(Tell::accepted().with("draining", request.draining)),
+        };
+        let set = runners::set_draining(&hot.api, organization, runner_id, change).await;
         let still = set.map_err(problems::store)?;
         runner = read(&core, organization, runner_id).await?;
         if !still {
@@ -36,6 +41,7 @@ pub async fn drain_runner(
                 version(&runner),
             ));
         }
+        caller.act.written();
         hot.waiters.changed(organization, runner_id);
     }
     Ok((ETag(version(&runner)), Json(wire::runner(runner))))

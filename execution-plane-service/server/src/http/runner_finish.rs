@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use api_kit::{FieldError, Problem, StrictJson, StrictPath, internal_problem};
+use api_kit::{Caller, FieldError, Problem, StrictJson, StrictPath, Tell, internal_problem};
 use axum::Json;
 use axum::extract::State as Shared;
 use execution_plane_api::{FinishRequest, FinishResponse, problem_codes};
@@ -18,6 +18,7 @@ use crate::store::finish::{Finished, Report};
     responses((status = 200, body = FinishResponse)))]
 pub async fn finish_attempt(
     Shared(core): Shared<Arc<Core>>,
+    caller: Caller,
     runner: RunnerIdentity,
     StrictPath(attempt_id): StrictPath<AttemptId>,
     StrictJson(request): StrictJson<FinishRequest>,
@@ -38,12 +39,22 @@ pub async fn finish_attempt(
         result: request.result,
         sha256: Sha256Digest::of(&bytes),
         log: log.map(|(log, _)| log),
+        fact: caller.act.fact(Tell::accepted()),
     };
     match core.finish(report).await.map_err(problems::store)? {
-        Finished::Ended { state, result, .. } => Ok(Json(FinishResponse {
-            state: wire::state(state),
-            result: *result,
-        })),
+        Finished::Ended {
+            state,
+            result,
+            replayed,
+        } => {
+            if !replayed {
+                caller.act.written();
+            }
+            Ok(Json(FinishResponse {
+                state: wire::state(state),
+                result: *result,
+            }))
+        }
         Finished::Fenced(fenced) => Err(problems::fenced(fenced, attempt_id)),
         Finished::Foreign => Err(foreign()),
         Finished::OutputIncomplete { expected_sequence } => Err(incomplete(expected_sequence)),

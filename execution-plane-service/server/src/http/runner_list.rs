@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
-use api_kit::{Caller, Cursor, Problem, StrictQuery};
+use api_kit::{Caller, Paging, Problem, StrictQuery};
 use axum::Json;
 use axum::extract::State as Shared;
 use execution_plane_api::RunnerList;
 use kernel::id::RunnerId;
 
 use super::queries::RunnerPage;
-use super::{problems, wire};
+use super::{head, problems, wire};
 use crate::core::Core;
 use crate::store::runners;
 
@@ -20,20 +20,16 @@ pub async fn list_runners(
     StrictQuery(query): StrictQuery<RunnerPage>,
 ) -> Result<Json<RunnerList>, Problem> {
     let selects = ("runners", caller.organization);
-    let after: Option<RunnerId> = match &query.cursor {
-        Some(cursor) => Some(Cursor::decode(&selects, cursor)?),
-        None => None,
-    };
+    let paging: Paging<_, RunnerId> =
+        Paging::begin(selects, query.cursor.as_deref(), query.limit.get(), head(&core)).await?;
     let lease = core.hot.config.lease.lease.as_seconds_f64();
-    let limit = query.limit;
-    let mut page = runners::list(&core.hot.api, caller.organization, lease, after, limit.with_peek())
+    let mut page = runners::list(&core.hot.api, caller.organization, lease, paging.after, paging.rows())
         .await
         .map_err(problems::store)?;
-    let has_more = page.len() > limit.get() as usize;
-    page.truncate(limit.get() as usize);
-    let last = page.last().filter(|_| has_more).map(|last| last.id);
+    let next_cursor = paging.cut(&mut page, |last| last.id);
     Ok(Json(RunnerList {
         items: page.into_iter().map(wire::runner).collect(),
-        next_cursor: last.map(|last| Cursor::encode(&selects, last)),
+        next_cursor,
+        revision: paging.revision,
     }))
 }

@@ -44,6 +44,7 @@ pub async fn open_session(
         RunnerId::new_v7(),
         instance,
         &registration,
+        &caller.act,
     )
     .await;
     let (runner_id, session) = opened.map_err(problems::store)?;
@@ -60,6 +61,7 @@ pub async fn open_session(
         session,
         token: token.expose().to_owned(),
         expires_at: now + lifetime,
+        valid_seconds: Some(lifetime.as_seconds_f64()),
         lease_seconds: hot.config.lease.lease.as_seconds_f64(),
         grace_seconds: hot.config.lease.grace.as_seconds_f64(),
     };

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use audit::NewFact;
 use contracts::{ArtifactRef, ArtifactStorage, ProducedBy, Sensitivity};
 use database::{Database, OrgTransaction};
 use kernel::Sha256Digest;
@@ -18,6 +19,13 @@ pub const OF_ATTEMPTS: &str = "SELECT attempt_id, artifact_id, artifact_type, ur
         plan_node_id, name, sha256, size_bytes, media_type
     FROM artifacts WHERE organization_id = $1 AND attempt_id = ANY ($2::uuid[])
     ORDER BY recorded_at, name";
+const PAGE: &str = "SELECT attempt_id, artifact_id, artifact_type, uri, sensitivity, operation_id,
+        plan_node_id, name, sha256, size_bytes, media_type
+    FROM artifacts WHERE organization_id = $1 AND attempt_id = $2 AND ($3::text IS NULL OR name > $3)
+    ORDER BY name LIMIT $4";
+const NAMED: &str = "SELECT attempt_id, artifact_id, artifact_type, uri, sensitivity, operation_id,
+        plan_node_id, name, sha256, size_bytes, media_type
+    FROM artifacts WHERE organization_id = $1 AND attempt_id = $2 AND name = $3";
 const OF_OPERATION: &str = "SELECT attempt_id, artifact_id, artifact_type, uri, sensitivity, operation_id,
         plan_node_id, name, sha256, size_bytes, media_type
     FROM artifacts WHERE organization_id = $1 AND operation_id = $2 AND name = $3
@@ -48,7 +56,12 @@ pub enum Recorded {
 ///
 /// # Errors
 /// The database failed.
-pub async fn record(database: &Database, reporter: Reporter, new: NewArtifact) -> Result<Recorded, StoreError> {
+pub async fn record(
+    database: &Database,
+    reporter: Reporter,
+    new: NewArtifact,
+    fact: Option<NewFact>,
+) -> Result<Recorded, StoreError> {
     let transaction = database.begin_hot(reporter.organization).await?;
     let locked = match reporter.lock(&transaction).await? {
         Ok(locked) => locked,
@@ -74,6 +87,7 @@ pub async fn record(database: &Database, reporter: Reporter, new: NewArtifact) -
         locked.operation_id, locked.id, new.name
     );
     insert(&transaction, reporter, &locked, &new, &uri).await?;
+    audit::append(&transaction, fact.as_slice()).await?;
     failpoints::hit("execution_plane.artifact.before_commit");
     transaction.commit().await?;
     failpoints::hit("execution_plane.artifact.after_commit");
@@ -143,19 +157,44 @@ pub async fn of_attempts(
     Ok(found)
 }
 
-/// The artifacts of one attempt.
+/// Up to `count` artifacts of one attempt, by name, after the name `after`.
 ///
 /// # Errors
 /// The database failed.
-pub async fn of_attempt(
+pub async fn page(
     database: &Database,
     organization: OrganizationId,
     id: AttemptId,
+    after: Option<&str>,
+    count: i64,
 ) -> Result<Vec<ArtifactRef>, StoreError> {
     let transaction = database.begin_hot(organization).await?;
-    let mut found = of_attempts(&transaction, organization, &[id]).await?;
+    let statement = transaction.prepare_cached(PAGE).await?;
+    let (organization, id) = (organization.as_uuid(), id.as_uuid());
+    let rows = transaction
+        .query(&statement, &[&organization, &id, &after, &count])
+        .await?;
     transaction.rollback().await?;
-    Ok(found.remove(&id).unwrap_or_default())
+    rows.iter().map(read).collect()
+}
+
+/// The artifact of that name of one attempt.
+///
+/// # Errors
+/// The database failed.
+pub async fn named(
+    database: &Database,
+    organization: OrganizationId,
+    id: AttemptId,
+    name: &str,
+) -> Result<Option<ArtifactRef>, StoreError> {
+    let transaction = database.begin_hot(organization).await?;
+    let statement = transaction.prepare_cached(NAMED).await?;
+    let row = transaction
+        .query_opt(&statement, &[&organization.as_uuid(), &id.as_uuid(), &name])
+        .await?;
+    transaction.rollback().await?;
+    row.as_ref().map(read).transpose()
 }
 
 /// The newest artifact of that name in an operation.

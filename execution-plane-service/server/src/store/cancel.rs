@@ -1,5 +1,6 @@
 //! Cancelling: a queued attempt ends at once, a held one is told to its runner.
 
+use audit::NewFact;
 use contracts::ExitReason;
 use database::Database;
 use execution_plane_domain::attempt::{Event, Outcome, State};
@@ -40,6 +41,7 @@ pub async fn cancel(
     organization: OrganizationId,
     id: AttemptId,
     reason: ExitReason,
+    fact: Option<NewFact>,
 ) -> Result<Cancelled, StoreError> {
     let transaction = database.begin_hot(organization).await?;
     let locked = locked::lock(&transaction, organization, &[id]).await?;
@@ -67,6 +69,7 @@ pub async fn cancel(
         facts::record(&transaction, organization, vec![Fact::cancelling(locked)]).await?;
         Cancelled::Requested(locked.runner)
     };
+    audit::append(&transaction, fact.as_slice()).await?;
     failpoints::hit("execution_plane.cancel.before_commit");
     transaction.commit().await?;
     failpoints::hit("execution_plane.cancel.after_commit");

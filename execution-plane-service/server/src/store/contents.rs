@@ -1,5 +1,6 @@
 //! Which bundles an organization uploaded.
 
+use audit::NewFact;
 use database::Database;
 use kernel::Sha256Digest;
 use kernel::id::OrganizationId;
@@ -16,6 +17,7 @@ pub async fn record(
     organization: OrganizationId,
     sha256: Sha256Digest,
     size_bytes: u64,
+    fact: Option<NewFact>,
 ) -> Result<bool, StoreError> {
     let mut transaction = database.begin(organization).await?;
     let done = sqlx::query!(
@@ -26,6 +28,7 @@ pub async fn record(
     )
     .execute(&mut *transaction)
     .await?;
+    audit::append_sqlx(&mut transaction, fact.as_slice()).await?;
     failpoints::hit("execution_plane.content.before_commit");
     transaction.commit().await?;
     failpoints::hit("execution_plane.content.after_commit");

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use audit::NewFact;
 use contracts::{ArtifactRef, ExecutionResult, ExecutionStatus, LogRef};
 use database::{Database, OrgTransaction, Scope};
 use execution_plane_domain::attempt::{Event, Outcome, State};
@@ -33,6 +34,8 @@ pub struct Report {
     pub sha256: Sha256Digest,
     /// The bundle of all output up to `last_output_sequence`, when there is any.
     pub log: Option<LogRef>,
+    /// For the audit, once it is stored.
+    pub fact: Option<NewFact>,
 }
 
 /// What became of a report.
@@ -99,6 +102,7 @@ async fn finish_part(
     transaction.begun().await?;
     let (mut locked, mut artifacts, earlier) = (locked?, artifacts?, earlier?);
     let mut ends: Vec<End> = Vec::new();
+    let mut facts: Vec<NewFact> = Vec::new();
     for &index in indices {
         let report = &batch[index];
         let id = report.reporter.attempt;
@@ -117,6 +121,7 @@ async fn finish_part(
                     replayed: false,
                 };
                 ends.push(end);
+                facts.extend(report.fact.clone());
                 finished
             }
             Err(Finished::Fenced(Fenced::Ended)) => match ends.iter().find(|end| end.is_of(report)) {
@@ -130,7 +135,12 @@ async fn finish_part(
             Err(refused) => refused,
         });
     }
-    ends::write(transaction, organization, &ends).await
+    let (written, kept) = futures::join!(
+        ends::write(transaction, organization, &ends),
+        audit::append(transaction, &facts),
+    );
+    kept?;
+    written
 }
 
 impl End {

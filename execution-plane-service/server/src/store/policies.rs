@@ -1,5 +1,6 @@
 //! Command policies, every version of them.
 
+use audit::NewFact;
 use chrono::{DateTime, Utc};
 use database::Database;
 use kernel::id::OrganizationId;
@@ -74,6 +75,7 @@ pub async fn put(
     name: &str,
     expected: Option<u64>,
     body: &Value,
+    fact: Option<NewFact>,
 ) -> Result<Put, StoreError> {
     let mut transaction = database.begin(organization).await?;
     let newest = read(&mut transaction, organization, name).await?;
@@ -95,6 +97,9 @@ pub async fn put(
     )
     .fetch_optional(&mut *transaction)
     .await?;
+    if row.is_some() {
+        audit::append_sqlx(&mut transaction, fact.as_slice()).await?;
+    }
     failpoints::hit("execution_plane.policy.before_commit");
     transaction.commit().await?;
     failpoints::hit("execution_plane.policy.after_commit");

@@ -1,5 +1,7 @@
 //! Registered runners.
 
+use api_kit::{Act, Tell};
+use audit::NewFact;
 use chrono::{DateTime, Utc};
 use contracts::{Isolation, JobType};
 use database::Database;
@@ -52,6 +54,7 @@ pub async fn open_session(
     id: RunnerId,
     instance: Uuid,
     registration: &Registration,
+    act: &Act,
 ) -> Result<(RunnerId, u64), StoreError> {
     let job_types: Vec<String> = registration.job_types.iter().map(|j| j.as_str().to_owned()).collect();
     let isolation: Vec<i16> = registration.isolation.iter().map(|i| isolation_rank(*i)).collect();
@@ -81,6 +84,11 @@ pub async fn open_session(
     )
     .fetch_one(&mut *transaction)
     .await?;
+    let tell = Tell::accepted().on(format!("runners/{}", row.runner_id));
+    let tell = tell
+        .with("name", registration.name.as_str())
+        .with("session", row.session);
+    act.record_sqlx(&mut transaction, tell).await?;
     failpoints::hit("execution_plane.session.before_commit");
     transaction.commit().await?;
     failpoints::hit("execution_plane.session.after_commit");
@@ -185,6 +193,15 @@ pub async fn get(
     row.map(Row::read).transpose()
 }
 
+/// Whether a runner is to drain.
+#[derive(Debug)]
+pub struct Draining {
+    /// The version of the runner that it is meant for.
+    pub version: u64,
+    pub draining: bool,
+    pub fact: Option<NewFact>,
+}
+
 /// Sets whether it drains, at that version. Answers whether the version still held.
 ///
 /// # Errors
@@ -193,8 +210,7 @@ pub async fn set_draining(
     database: &Database,
     organization: OrganizationId,
     id: RunnerId,
-    version: u64,
-    draining: bool,
+    change: Draining,
 ) -> Result<bool, StoreError> {
     let mut transaction = database.begin(organization).await?;
     let done = sqlx::query!(
@@ -202,11 +218,14 @@ pub async fn set_draining(
         WHERE organization_id = $1 AND runner_id = $2 AND version = $3",
         organization.as_uuid(),
         id.as_uuid(),
-        words::column(version),
-        draining
+        words::column(change.version),
+        change.draining
     )
     .execute(&mut *transaction)
     .await?;
+    if done.rows_affected() == 1 {
+        audit::append_sqlx(&mut transaction, change.fact.as_slice()).await?;
+    }
     failpoints::hit("execution_plane.drain.before_commit");
     transaction.commit().await?;
     failpoints::hit("execution_plane.drain.after_commit");

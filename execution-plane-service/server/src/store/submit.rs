@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
+use audit::NewFact;
 use chrono::{DateTime, Utc};
 use database::{Database, OrgTransaction, Scope};
 use execution_plane_domain::attempt::{Attempt, Event, Outcome, State};
@@ -36,6 +37,8 @@ pub struct Submission {
     /// The canonical bytes of the spec.
     pub spec_text: String,
     pub spec_sha256: Sha256Digest,
+    /// For the audit, once it is accepted.
+    pub fact: Option<NewFact>,
 }
 
 /// What became of one.
@@ -187,10 +190,16 @@ impl Part<'_> {
             .iter()
             .map(|one| Fact::accepted(&self.batch[one.index].checked.spec, one.after.state, now))
             .collect();
-        let (inserted, recorded) = futures::join!(
+        let audited: Vec<NewFact> = admitted
+            .iter()
+            .filter_map(|one| self.batch[one.index].fact.clone())
+            .collect();
+        let (inserted, recorded, kept) = futures::join!(
             self.insert_rows(terms, lookups, admitted),
             facts::record(self.transaction, self.organization, facts),
+            audit::append(self.transaction, &audited),
         );
+        kept?;
         if inserted? != admitted.len() {
             return Err(StoreError::Raced);
         }

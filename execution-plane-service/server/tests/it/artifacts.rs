@@ -1,7 +1,7 @@
 use bytes::Bytes;
 use client_kit::ClientError;
 use contracts::{ArtifactRef, Sensitivity};
-use execution_plane_api::{ArtifactUploadQuery, Lease};
+use execution_plane_api::{ArtifactListQuery, ArtifactUploadQuery, Lease};
 use futures::{StreamExt, TryStreamExt, stream};
 use kernel::Sha256Digest;
 use kernel::id::AttemptId;
@@ -60,7 +60,15 @@ async fn an_artifact_is_verified_named_and_part_of_the_result() {
         world.plane().artifact(lease.attempt_id, "report").await.unwrap(),
         "all is well"
     );
-    assert_eq!(world.plane().artifacts(lease.attempt_id).await.unwrap().items, [stored]);
+    assert_eq!(
+        world
+            .plane()
+            .artifacts(lease.attempt_id, &ArtifactListQuery::default())
+            .await
+            .unwrap()
+            .items,
+        [stored]
+    );
     let late = upload(&runner, &lease, "late", b"x", query(&lease, b"x"))
         .await
         .unwrap_err();
@@ -90,7 +98,7 @@ async fn wrong_digests_secret_artifacts_and_odd_names_are_refused() {
     assert!(
         world
             .plane()
-            .artifacts(lease.attempt_id)
+            .artifacts(lease.attempt_id, &ArtifactListQuery::default())
             .await
             .unwrap()
             .items

@@ -1,12 +1,14 @@
 //! execution-plane-service over HTTP, on a real PostgreSQL.
 
 mod artifacts;
+mod audit;
 mod cancelling;
 mod contract;
 mod durability;
 mod feed;
 mod harness;
 mod leases;
+mod metrics;
 mod output;
 mod policies;
 mod reordering;

@@ -47,11 +47,19 @@ fn the_migration_holds_the_outbox_as_it_is() {
 }
 
 #[test]
+fn a_migration_holds_the_audit_as_it_is() {
+    let holds = |text: &str| MIGRATOR.iter().any(|migration| migration.sql.as_str().contains(text));
+    assert!(holds(audit::FACTS) && holds(audit::CHAIN));
+}
+
+#[test]
 fn every_failpoint_is_in_the_code_and_the_other_way_round() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = failpoints::names_in_source(&source).unwrap();
-    // The sequencer passes these for us.
-    found.extend(["before_commit", "after_commit"].map(|when| format!("execution_plane.sequence.{when}")));
+    // The sequencer and the audit's chainer pass these for us.
+    for task in ["sequence", "audit_chain"] {
+        found.extend(["before_commit", "after_commit"].map(|when| format!("execution_plane.{task}.{when}")));
+    }
     let declared: BTreeSet<String> = FAILPOINTS.iter().map(|name| (*name).to_owned()).collect();
     assert_eq!(found, declared);
 }

@@ -1,6 +1,6 @@
 use bytes::Bytes;
 use database::ServiceRole;
-use execution_plane_api::{AttemptOutcome, CancelRequest, FeedQuery, ResultsPullRequest};
+use execution_plane_api::{ArtifactListQuery, AttemptOutcome, CancelRequest, FeedQuery, ResultsPullRequest};
 use futures::StreamExt;
 use kernel::Sha256Digest;
 use kernel::id::OrganizationId;
@@ -38,7 +38,7 @@ async fn invariant_10_another_organization_never_learns_that_an_attempt_exists()
     let refusals = [
         plane.attempt(id).await.err(),
         plane.whole_output(id).await.err(),
-        plane.artifacts(id).await.err(),
+        plane.artifacts(id, &ArtifactListQuery::default()).await.err(),
         plane.cancel(id, CancelRequest::default()).await.err(),
         Box::pin(plane.tail(id, 0)).next().await.and_then(Result::err),
     ];

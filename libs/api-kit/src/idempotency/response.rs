@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, ETAG, LOCATION};
 use http::{HeaderName, HeaderValue, StatusCode};
+use problem::ProblemCode;
 use serde::Serialize;
 
 use crate::{ETag, Problem};
@@ -69,8 +70,14 @@ impl IntoResponse for StoredResponse {
     fn into_response(self) -> Response {
         let is_problem = self.status >= 400;
         let is_empty = self.body.is_empty();
+        let problem = is_problem
+            .then(|| serde_json::from_str::<Problem>(&self.body).ok())
+            .flatten();
         let mut response = Response::new(Body::from(self.body));
         *response.status_mut() = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if let Some(problem) = problem {
+            response.extensions_mut().insert(ProblemCode(problem.code));
+        }
         let headers = response.headers_mut();
         if !is_empty {
             let kind = if is_problem {

@@ -1,5 +1,7 @@
 //! What the walker reads from an OpenAPI document.
 
+use std::collections::BTreeMap;
+
 use identity::Role;
 use serde_json::Value;
 
@@ -19,6 +21,8 @@ pub(super) struct Operation {
     pub takes_if_match: bool,
     pub query: Vec<String>,
     pub streams: bool,
+    /// Whether it answers with items, or with an array.
+    pub lists: bool,
     /// Whether the same path can be read.
     pub has_read: bool,
     path_parameters: Vec<(String, Value)>,
@@ -35,6 +39,16 @@ impl Operation {
 
     pub(super) fn is_object(&self) -> bool {
         self.template.contains('{')
+    }
+
+    /// The parameters of the template as they are in `path`.
+    pub(super) fn parameters_of(&self, path: &str) -> BTreeMap<String, String> {
+        let segments = self.template.split('/').zip(path.split('/'));
+        let parameters = segments.filter_map(|(name, value)| {
+            let name = name.strip_prefix('{')?.strip_suffix('}')?;
+            Some((name.to_owned(), value.to_owned()))
+        });
+        parameters.collect()
     }
 
     /// A path that fits the template and names nothing.
@@ -84,6 +98,10 @@ fn read(document: &Value, template: &str, method: &str, operation: &Value) -> Op
         document,
         &operation["requestBody"]["content"]["application/json"]["schema"],
     );
+    let answer = resolve(
+        document,
+        &operation["responses"]["200"]["content"]["application/json"]["schema"],
+    );
     let roles = operation["x-roles"].as_array().into_iter().flatten();
     Operation {
         method: method.to_ascii_uppercase(),
@@ -102,6 +120,7 @@ fn read(document: &Value, template: &str, method: &str, operation: &Value) -> Op
         takes_if_match: has_header("if-match"),
         query: named("query").into_iter().map(name).collect(),
         streams: operation["responses"]["200"]["content"]["text/event-stream"].is_object(),
+        lists: answer["type"] == "array" || answer["properties"]["items"].is_object(),
         has_read: false,
         path_parameters: named("path")
             .into_iter()

@@ -58,15 +58,22 @@ async fn read(probe: &mut Probe, what: &str, request: RequestBuilder) -> Option<
     read
 }
 
-/// A list is read in pages that follow one another and repeat nothing.
+/// A list is read in pages that follow one another and repeat nothing, all with the revision of the first.
+/// What answers with `items` is such a list.
 async fn pages(probe: &mut Probe, walk: &Walk, operation: &Operation) {
     let takes = |name: &str| operation.query.iter().any(|known| known == name);
-    if operation.method != "GET" || !takes("cursor") || !takes("limit") {
+    let is_paged = takes("cursor") && takes("limit");
+    if operation.method != "GET" || !(is_paged || operation.lists) {
         return;
     }
     let name = format!("{} page by page", operation.name());
+    probe.check(&name, is_paged, || "a list without cursor or limit".to_owned());
+    if !is_paged {
+        return;
+    }
     let mut cursor = None::<String>;
     let mut seen: Vec<Value> = Vec::new();
+    let mut first = None::<i64>;
     for _ in 0..PAGES {
         let query = match &cursor {
             Some(cursor) => format!("?limit=1&cursor={cursor}"),
@@ -80,6 +87,11 @@ async fn pages(probe: &mut Probe, walk: &Walk, operation: &Operation) {
         };
         probe.check(&name, items.len() <= 1, || {
             format!("{} items on a page of 1", items.len())
+        });
+        let revision = page["revision"].as_i64();
+        let has_first = revision.is_some_and(|revision| *first.get_or_insert(revision) == revision);
+        probe.check(&name, has_first, || {
+            format!("its revision is {revision:?}; that of the first page is {first:?}")
         });
         let is_new = items.iter().all(|item| !seen.contains(item));
         probe.check(&name, is_new, || "an item is on two pages".to_owned());

@@ -7,6 +7,7 @@ mod gate;
 mod idempotency;
 mod live;
 mod notebook;
+mod overload;
 mod rescue;
 mod stream;
 mod strict_json;

@@ -1,9 +1,9 @@
 //! A notebook: notes in a real database, behind the shared layers.
 
 use api_kit::{
-    AccessTable, Api, ApiBuilder, BuildError, Caller, Claim, Closing, Cursor, ETag, Health, IdempotentJson, IfMatch,
-    LastEventId, Limit, OpenApiRouter, Problem, Rule, SseEvent, StoredResponse, StrictJson, StrictPath, StrictQuery,
-    database_problem, idempotency_hot, routes, sse,
+    AccessTable, Api, ApiBuilder, BuildError, Caller, Claim, Closing, ETag, Health, IdempotentJson, IfMatch,
+    LastEventId, Limit, OpenApiRouter, Paging, Problem, Rule, SseEvent, StoredResponse, StrictJson, StrictPath,
+    StrictQuery, database_problem, idempotency_hot, routes, sse,
 };
 use axum::Json;
 use axum::extract::State;
@@ -38,6 +38,7 @@ pub struct Note {
 pub struct Notes {
     pub items: Vec<Note>,
     pub next_cursor: Option<String>,
+    pub revision: i64,
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
@@ -97,10 +98,10 @@ async fn list(
     StrictQuery(query): StrictQuery<ListNotes>,
 ) -> Result<Json<Notes>, Problem> {
     let selection = (caller.organization, query.contains.clone());
-    let after = match &query.cursor {
-        Some(cursor) => Cursor::<Uuid>::decode(&selection, cursor)?,
-        None => Uuid::nil(),
-    };
+    // Notes have no feed.
+    let head = async { Ok(0) };
+    let paging = Paging::<_, Uuid>::begin(selection, query.cursor.as_deref(), query.limit.get(), head).await?;
+    let after = paging.after.unwrap_or_default();
     let transaction = database
         .begin_hot(caller.organization)
         .await
@@ -109,17 +110,16 @@ async fn list(
     let rows = transaction
         .query(
             "SELECT id, body, version FROM notes WHERE id > $1 AND position($2 in body) > 0 ORDER BY id LIMIT $3",
-            &[&after, &pattern, &query.limit.with_peek()],
+            &[&after, &pattern, &paging.rows()],
         )
         .await
         .map_err(fault)?;
     let mut items: Vec<Note> = rows.iter().map(note).collect();
-    let has_more = items.len() > query.limit.get() as usize;
-    items.truncate(query.limit.get() as usize);
-    let last = items.last().filter(|_| has_more).map(|note| note.id);
+    let next_cursor = paging.cut(&mut items, |note| note.id);
     Ok(Json(Notes {
         items,
-        next_cursor: last.map(|id| Cursor::encode(&selection, id)),
+        next_cursor,
+        revision: paging.revision,
     }))
 }
 

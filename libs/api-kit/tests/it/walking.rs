@@ -84,7 +84,15 @@ async fn the_document_says_of_every_operation_what_its_layers_ask() {
     assert!(served["openapi"].as_str().unwrap().starts_with("3.1"));
     let create = &served["paths"]["/v1/notes"]["post"];
     assert_eq!(create["security"], serde_json::json!([{"bearer": []}]));
-    assert_eq!(create["responses"]["4XX"]["$ref"], "#/components/responses/Problem");
+    let statuses = |operation: &serde_json::Value| -> Vec<String> {
+        operation["responses"].as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(
+        statuses(create),
+        ["201", "400", "401", "403", "413", "415", "422", "500", "503"]
+    );
+    assert_eq!(create["responses"]["422"]["$ref"], "#/components/responses/Problem");
+    assert_eq!(statuses(&served["paths"]["/healthz"]["get"]), ["200", "500", "503"]);
     assert_eq!(create["x-roles"], serde_json::json!(["operator"]));
     assert_eq!(create["parameters"][0]["name"], "Idempotency-Key");
     assert_eq!(served["paths"]["/v1/notes/{id}"]["put"]["x-body-limit"], 65536);

@@ -38,6 +38,17 @@ fn a_token_is_kept_for_half_its_life_and_then_made_anew() {
 }
 
 #[test]
+fn a_token_of_a_time_that_the_clock_went_back_from_is_not_used() {
+    let key = PrivateKey::generate();
+    let trust = TrustStore::new([TrustedKey::new(key.public_key(), [Vouch::Service("x".into())])]);
+    let tokens = ServiceTokens::new(Minter::new(key, "x"), "x");
+    let organization = Some(OrganizationId::new_v7());
+    tokens.token(organization, now() + TimeDelta::hours(1)).unwrap();
+    let token = tokens.token(organization, now()).unwrap();
+    trust.verify(token.expose(), now()).unwrap();
+}
+
+#[test]
 fn without_an_organization_a_service_acts_for_none_that_exists() {
     let key = PrivateKey::generate();
     let trust = TrustStore::new([TrustedKey::new(key.public_key(), [Vouch::Service("x".into())])]);

@@ -1,6 +1,6 @@
 //! `/v1/finalizers`
 
-use api_kit::{Caller, Problem, StrictPath};
+use api_kit::{Caller, Problem, StrictPath, Tell};
 use axum::extract::State;
 use axum::http::StatusCode;
 use kernel::id::OperationId;
@@ -27,6 +27,8 @@ pub async fn delete_finalizers(
     if finalizers::release(&mut transaction, organization, operation).await? == 0 {
         return Err(Problem::not_found(format_args!("finalizer of operation {operation}")));
     }
+    let recorded = caller.act.record_sqlx(&mut transaction, Tell::accepted()).await;
+    recorded.map_err(StoreError::from)?;
     failpoints::hit("catalog.finalizers.before_commit");
     transaction.commit().await.map_err(StoreError::from)?;
     failpoints::hit("catalog.finalizers.after_commit");

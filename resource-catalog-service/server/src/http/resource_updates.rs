@@ -29,10 +29,7 @@ pub async fn post_resource_update(
 ) -> Result<Json<UpdateOutcome>, Problem> {
     let resource_id = command.resource_id.clone();
     let command_id = command.command_id;
-    let decided = catalog
-        .updates()
-        .decide(&catalog, caller.organization, caller.subject, command)
-        .await?;
+    let decided = catalog.updates().decide(&catalog, caller, command).await?;
     match decided {
         Answer::Outcome(outcome) => match wire::update::problem(&outcome) {
             None => Ok(Json(*outcome)),

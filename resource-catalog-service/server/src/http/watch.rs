@@ -8,7 +8,7 @@ use axum::response::Response;
 use contracts::{CatalogProjectionEvent, ProjectionEventType};
 use kernel::id::OrganizationId;
 use resource_catalog_api::WatchQuery;
-use resource_catalog_domain::{CapabilityFilter, ResourceFilter};
+use resource_catalog_domain::ResourceFilter;
 
 use crate::catalog::Catalog;
 use crate::feed::Changes;
@@ -33,7 +33,7 @@ const LEFT: &str = "selection.left";
     get,
     path = "/v1/watch/resources",
     tag = "events",
-    params(WatchQuery),
+    params(WatchQuery, ("Last-Event-ID" = Option<i64>, Header, description = "The revision of the last event received; goes before `after`.")),
     responses((status = 200, description = "Events", body = CatalogProjectionEvent, content_type = "text/event-stream"))
 )]
 pub async fn watch_resources(
@@ -88,10 +88,7 @@ fn filter(asked: &WatchQuery) -> Result<ResourceFilter, Problem> {
         resource_type: asked.resource_type.clone(),
         environment: asked.environment.clone(),
         selector: query::selector(asked.selector.as_deref())?,
-        capability: asked
-            .capability
-            .clone()
-            .map(|name| CapabilityFilter { name, version: None }),
+        capability: query::capability(asked.capability.as_ref(), asked.capability_version.as_deref())?,
         health: asked.health,
         lifecycle: asked.lifecycle,
     })

@@ -1,10 +1,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use api_kit::Problem;
+use api_kit::{Act, Problem, Tell};
+use audit::NewFact;
 use chrono::{DateTime, Utc};
+use contracts::ResourceUpdateCommand;
 use database::{OrgTransaction, SqlState};
-use futures::try_join;
+use futures::{TryFutureExt as _, try_join};
 use kernel::id::{CommandId, OrganizationId, ResourceUid};
 use resource_catalog_api::UpdateOutcome;
 use resource_catalog_domain::change::differences;
@@ -95,19 +97,25 @@ async fn attempt(catalog: &Catalog, batch: &[Waiting]) -> Result<Option<Vec<Answ
         made: HashMap::new(),
         writes: Vec::new(),
         new: Vec::new(),
+        told: Vec::new(),
     };
     let mut answers = Vec::with_capacity(batch.len());
     for waiting in batch {
         answers.push(ledger.enter(waiting).await?);
     }
-    let Ledger { writes, new, now, .. } = ledger;
+    let Ledger {
+        writes, new, told, now, ..
+    } = ledger;
     if new.is_empty() {
         transaction.rollback().await?;
         return Ok(Some(answers));
     }
-    let (_, kept) = try_join!(
+    let facts: Vec<NewFact> = told.iter().filter_map(|(act, tell)| act.fact(tell.clone())).collect();
+    let recorded = audit::append(&transaction, &facts).map_err(StoreError::from);
+    let (_, kept, ()) = try_join!(
         write(&transaction, organization, &writes),
         commands::keep(&transaction, organization, &new, now),
+        recorded,
     )?;
     if !kept {
         transaction.rollback().await?;
@@ -116,6 +124,7 @@ async fn attempt(catalog: &Catalog, batch: &[Waiting]) -> Result<Option<Vec<Answ
     failpoints::hit("catalog.resource_update.before_commit");
     transaction.commit().await?;
     failpoints::hit("catalog.resource_update.after_commit");
+    told.iter().for_each(|(act, _)| act.written());
     if !writes.is_empty() {
         catalog.changed();
     }
@@ -134,6 +143,18 @@ struct Ledger<'a> {
     made: HashMap<ResourceUid, Vec<VersionChanges>>,
     writes: Vec<Write>,
     new: Vec<(CommandId, Decided)>,
+    /// What the audit is to tell of each new outcome.
+    told: Vec<(Act, Tell)>,
+}
+
+fn tell(command: &ResourceUpdateCommand, outcome: &UpdateOutcome) -> Tell {
+    let tell = match wire::update::problem(outcome) {
+        None => Tell::accepted(),
+        Some(problem) => Tell::refused(problem.code),
+    };
+    tell.on(format!("resources/{}", command.resource_id))
+        .with("command_id", command.command_id.to_string())
+        .with("operation_id", command.operation_id.to_string())
 }
 
 impl Ledger<'_> {
@@ -182,6 +203,7 @@ impl Ledger<'_> {
         };
         self.decided.insert(command.command_id, decided.clone());
         self.new.push((command.command_id, decided));
+        self.told.push((waiting.act.clone(), tell(command, &outcome)));
         Ok(Answer::Outcome(Box::new(outcome)))
     }
 

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use api_kit::Problem;
+use api_kit::{Act, Caller, Problem};
 use contracts::ResourceUpdateCommand;
 use kernel::id::OrganizationId;
 use kernel::{Sha256Digest, canonical_digest};
@@ -23,6 +23,7 @@ const MAX_WAITING: usize = 10_000;
 pub(super) struct Waiting {
     pub organization: OrganizationId,
     pub actor: String,
+    pub act: Act,
     pub command: ResourceUpdateCommand,
     pub digest: Sha256Digest,
     reply: oneshot::Sender<Result<Answer, Problem>>,
@@ -55,8 +56,7 @@ impl Updates {
     pub async fn decide(
         &self,
         catalog: &Catalog,
-        organization: OrganizationId,
-        actor: String,
+        caller: Caller,
         command: ResourceUpdateCommand,
     ) -> Result<Answer, Problem> {
         let digest = canonical_digest(&command).map_err(|error| {
@@ -65,8 +65,9 @@ impl Updates {
         })?;
         let (reply, answer) = oneshot::channel();
         let waiting = Waiting {
-            organization,
-            actor,
+            organization: caller.organization,
+            actor: caller.subject,
+            act: caller.act,
             command,
             digest,
             reply,
@@ -74,6 +75,11 @@ impl Updates {
         self.push(waiting)?;
         self.start(catalog);
         answer.await.unwrap_or_else(|_| Err(Problem::internal()))
+    }
+
+    /// How many commands wait.
+    pub fn waiting(&self) -> usize {
+        self.locked().len()
     }
 
     fn push(&self, waiting: Waiting) -> Result<(), Problem> {

@@ -6,6 +6,7 @@ use resource_catalog_api::{Client, FeedQuery, ListResourcesQuery, SnapshotLine, 
 use serde_json::json;
 
 use crate::harness::{Catalog, command, node, observing, put};
+use crate::listing::observe;
 
 async fn snapshot(client: &Client) -> Vec<SnapshotLine> {
     let lines = client.snapshot().await.unwrap();
@@ -174,6 +175,34 @@ async fn a_watch_tells_only_of_what_it_selects_and_when_that_leaves() {
         ("node/web-2", "resource.created"),
     ];
     assert_eq!(told, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
+}
+
+#[tokio::test]
+async fn a_watch_selects_by_the_version_of_a_capability_as_the_list_does() {
+    let catalog = Catalog::start().await;
+    catalog.define().await;
+    let operator = catalog.operator();
+    for (name, version) in [("node/old", "1.4.0"), ("node/new", "2.1.0")] {
+        put(&operator, name, &node()).await;
+        observe(&operator, name, "web.http", version).await;
+    }
+    let query = WatchQuery {
+        after: Some(0),
+        capability: Some("web.http".parse().unwrap()),
+        capability_version: Some(">=2".into()),
+        ..WatchQuery::default()
+    };
+    let watching = operator.watch(&query, None);
+    futures::pin_mut!(watching);
+    assert_eq!(next(&mut watching).await.resource_id.as_str(), "node/new");
+    let range_of_nothing = WatchQuery {
+        capability: None,
+        ..query
+    };
+    let refused = operator.watch(&range_of_nothing, None);
+    futures::pin_mut!(refused);
+    let refused = refused.next().await.unwrap().unwrap_err();
+    assert_eq!(refused.problem().unwrap().errors[0].code, "missing_capability");
 }
 
 #[tokio::test]

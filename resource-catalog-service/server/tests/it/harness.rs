@@ -33,10 +33,10 @@ pub struct Catalog {
 impl Catalog {
     pub async fn start() -> Self {
         let database = Arc::new(TestDatabase::create(DATABASE, &MIGRATOR).await);
-        Self::start_on(database, OrganizationId::new_v7(), PrivateKey::generate()).await
+        Self::start_on(database, OrganizationId::new_v7(), PrivateKey::generate(), true).await
     }
 
-    async fn start_on(database: Arc<TestDatabase>, organization: OrganizationId, key: PrivateKey) -> Self {
+    async fn start_on(database: Arc<TestDatabase>, organization: OrganizationId, key: PrivateKey, works: bool) -> Self {
         let trust = TrustStore::new([TrustedKey::new(key.public_key(), [Vouch::Issuer])]);
         let service = build(Config::new(database.urls().clone(), trust)).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -44,20 +44,28 @@ impl Catalog {
         let shutdown = CancellationToken::new();
         let (router, stop) = (service.router(), shutdown.clone());
         let serving = tokio::spawn(async move { api_kit::serve(listener, router, stop).await.unwrap() });
-        let beside = tokio::spawn(service.run(shutdown.clone()));
+        let mut tasks = vec![serving];
+        if works {
+            tasks.push(tokio::spawn(service.run(shutdown.clone())));
+        }
         Self {
             database,
             base,
             organization,
             key,
             shutdown,
-            tasks: vec![serving, beside],
+            tasks,
         }
     }
 
     /// Another process on the same database.
     pub async fn twin(&self) -> Self {
-        Self::start_on(Arc::clone(&self.database), self.organization, self.key.clone()).await
+        Self::start_on(Arc::clone(&self.database), self.organization, self.key.clone(), true).await
+    }
+
+    /// A process on the same database that answers requests and does nothing beside.
+    pub async fn serving_only(&self) -> Self {
+        Self::start_on(Arc::clone(&self.database), self.organization, self.key.clone(), false).await
     }
 
     /// Stops this process and starts another on the same database.

@@ -14,7 +14,7 @@ async fn names(client: &Client, query: ListResourcesQuery) -> Vec<String> {
     page.items.iter().map(|r| r.resource_id.name().to_owned()).collect()
 }
 
-async fn observe(client: &Client, name: &str, capability: &str, version: &str) {
+pub async fn observe(client: &Client, name: &str, capability: &str, version: &str) {
     let seen = ObserveCapability {
         attributes: map(json!({"version": version})),
         evidence: vec![evidence(capability, contracts::EvidenceResult::Passed)],

@@ -1,5 +1,6 @@
 //! The catalog as a service: over HTTP, on a real PostgreSQL.
 
+mod audit;
 mod capabilities;
 mod concurrency;
 mod contract;
@@ -8,6 +9,7 @@ mod events;
 mod faults;
 mod harness;
 mod listing;
+mod metrics;
 mod resources;
 mod schema;
 mod tenancy;

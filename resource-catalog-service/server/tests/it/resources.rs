@@ -1,5 +1,5 @@
 use contracts::{HealthStatus, LifecycleStatus};
-use resource_catalog_api::{ApplyResource, ClientError, CreateResource, Edge, EdgeType, pin_of};
+use resource_catalog_api::{ApplyResource, ClientError, CreateResource, Edge, EdgeType, ListEdgesQuery, pin_of};
 use serde_json::json;
 
 use crate::harness::{Catalog, dotted, id, map, node, put};
@@ -198,7 +198,8 @@ async fn an_edge_is_a_version_of_its_source_and_adding_it_twice_is_one() {
     assert_eq!(operator.resource(&id("rack/a")).await.unwrap().version, 1);
     let second = operator.add_edge(&source, &edge("rack/b")).await.unwrap_err();
     assert_eq!(codes(&second), [(String::new(), "too_many_targets".to_owned())]);
-    assert_eq!(operator.edges(&source).await.unwrap().items, [edge("rack/a")]);
+    let edges = operator.edges(&source, &ListEdgesQuery::default()).await.unwrap();
+    assert_eq!(edges.items, [edge("rack/a")]);
     assert_eq!(operator.remove_edge(&source, &edge("rack/a")).await.unwrap().version, 3);
     assert_eq!(operator.remove_edge(&source, &edge("rack/a")).await.unwrap().version, 3);
 }

@@ -39,3 +39,9 @@ fn the_migration_holds_the_shared_tables_as_they_are() {
     let first = MIGRATOR.iter().next().unwrap();
     assert!(first.sql.as_str().contains(outbox::TABLES));
 }
+
+#[test]
+fn a_migration_holds_the_audit_as_it_is() {
+    let holds = |text: &str| MIGRATOR.iter().any(|migration| migration.sql.as_str().contains(text));
+    assert!(holds(audit::FACTS) && holds(audit::CHAIN));
+}

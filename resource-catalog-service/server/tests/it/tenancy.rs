@@ -2,7 +2,9 @@ use database::ServiceRole;
 use futures::StreamExt as _;
 use identity::Role;
 use kernel::id::OrganizationId;
-use resource_catalog_api::{FeedQuery, ListDefinitionsQuery, ListResourcesQuery, ValidationItem, ValidationRequest};
+use resource_catalog_api::{
+    FeedQuery, ListDefinitionsQuery, ListEdgesQuery, ListResourcesQuery, ValidationItem, ValidationRequest,
+};
 use serde_json::json;
 use sqlx::Row as _;
 
@@ -37,7 +39,14 @@ async fn invariant_10_another_organization_learns_nothing_over_http() {
         stranger.resource(&id("node/web-1")).await.unwrap_err().status(),
         Some(404)
     );
-    assert_eq!(stranger.edges(&id("node/web-1")).await.unwrap_err().status(), Some(404));
+    assert_eq!(
+        stranger
+            .edges(&id("node/web-1"), &ListEdgesQuery::default())
+            .await
+            .unwrap_err()
+            .status(),
+        Some(404)
+    );
     assert_eq!(
         stranger
             .capability_definition(&dotted("web.http"))

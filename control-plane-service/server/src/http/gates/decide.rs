@@ -44,7 +44,6 @@ pub async fn decide_gate(
         },
         reason: body.comment,
         expected_version: None,
-        action: "gate.decide",
         plan_id: None,
     };
     let view = async |turn: &Turn<'_>| {

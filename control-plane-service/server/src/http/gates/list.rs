@@ -1,26 +1,31 @@
-use api_kit::{Caller, Problem, StrictPath, database_problem};
+use api_kit::{Caller, FieldError, Paging, Problem, StrictPath, StrictQuery, database_problem};
 use axum::Json;
 use axum::extract::State;
-use control_plane_api::{GateList, GateView};
+use control_plane_api::{GateList, GateView, PageQuery};
 use database::OrgTransaction;
 use kernel::id::OperationId;
 
-use crate::http::App;
 use crate::http::fault::{no_operation, of_engine, of_store};
+use crate::http::operations::list::limit;
+use crate::http::{App, head};
 use crate::planner::Planner;
 use crate::read::gates::{Context, views};
 use crate::read::operation::find;
 use crate::store::{gate, node_run};
 
-/// An operation's gates in plan order, with what each covers: what a decision binds to.
+/// A page of an operation's gates in plan order, with what each covers: what a decision binds to.
 #[utoipa::path(get, path = "/v1/operations/{operation_id}/gates", tag = "gates",
-    params(("operation_id" = OperationId, Path)), responses((status = 200, body = GateList)))]
+    params(("operation_id" = OperationId, Path), PageQuery), responses((status = 200, body = GateList)))]
 pub async fn list_gates(
     caller: Caller,
     state: State<App>,
     path: StrictPath<OperationId>,
+    query: StrictQuery<PageQuery>,
 ) -> Result<Json<GateList>, Problem> {
-    let StrictPath(id) = path;
+    let (StrictPath(id), StrictQuery(query)) = (path, query);
+    let list = ("gates", caller.organization, id);
+    let limit = limit(query.limit)?;
+    let paging: Paging<_, String> = Paging::begin(list, query.cursor.as_deref(), limit, head(&state.feed)).await?;
     // Before the transaction: whoever holds one connection and waits for another can wait for ever.
     let plan = state.engine.plan_of(caller.organization, id).await.map_err(of_engine)?;
     let tx = state
@@ -28,9 +33,25 @@ pub async fn list_gates(
         .begin_hot(caller.organization)
         .await
         .map_err(|error| database_problem(&error))?;
-    let items = gates(&tx, state.planner.as_ref(), &plan, &caller, id).await?;
+    let mut items = gates(&tx, state.planner.as_ref(), &plan, &caller, id).await?;
     let _ = tx.rollback().await;
-    Ok(Json(GateList { items }))
+    if let Some(last) = &paging.after {
+        let begun = items.iter().position(|gate| gate.node_id == *last);
+        items.drain(..=begun.ok_or_else(replanned)?);
+    }
+    let next_cursor = paging.cut(&mut items, |last| last.node_id.clone());
+    Ok(Json(GateList {
+        items,
+        next_cursor,
+        revision: paging.revision,
+    }))
+}
+
+/// The plan in force does not have the gate that the last page ended with.
+fn replanned() -> Problem {
+    let detail = "the plan was revised, and the gate that the last page ended with is gone";
+    Problem::invalid([FieldError::new("/cursor", "invalid_cursor", detail)])
+        .remedy("Begin again without a cursor: the gates are those of the revised plan.")
 }
 
 /// Every gate of the operation as `caller` sees it.

@@ -1,4 +1,6 @@
-use api_kit::{Caller, Claim, FieldError, IdempotentJson, Problem, StoredResponse, idempotency_hot};
+use api_kit::{
+    Caller, Claim, FieldError, IdempotentJson, Problem, StoredResponse, Tell, database_problem, idempotency_hot,
+};
 use axum::extract::State;
 use control_plane_api::{CreateOperation, Operation, Overlap};
 use kernel::id::{OperationId, PlanId};
@@ -10,7 +12,6 @@ use crate::http::fault::{of_engine, of_store};
 use crate::planner::ReadyPlan;
 use crate::points;
 use crate::read;
-use crate::store::audit;
 
 const MAX_REASON: usize = 500;
 const MAX_LABELS: usize = 32;
@@ -49,6 +50,7 @@ pub async fn create_operation(
     points::hit("control_plane.create.before_commit");
     finish(&app.engine, turn).await?;
     points::hit("control_plane.create.after_commit");
+    caller.act.written();
     Ok(response)
 }
 
@@ -96,18 +98,13 @@ async fn created(turn: &mut Turn<'_>, caller: &Caller, id: OperationId) -> Resul
         .await
         .map_err(of_store)?
         .ok_or_else(Problem::internal)?;
-    let entry = audit::Entry {
-        actor: &caller.subject,
-        action: "operation.create",
-        subject: &format!("operation/{id}"),
-        allowed: true,
-        result: "accepted",
-        reason: &operation.reason,
-        detail: json!({"plan_id": operation.plan.plan_id, "plan_digest": operation.plan.digest}),
-    };
-    audit::append(turn.transaction(), caller.organization, entry)
-        .await
-        .map_err(of_store)?;
+    let tell = Tell::accepted()
+        .on(format!("operation/{id}"))
+        .because(operation.reason.as_str())
+        .with("plan_id", json!(operation.plan.plan_id))
+        .with("plan_digest", json!(operation.plan.digest));
+    let recorded = caller.act.record(turn.transaction(), tell).await;
+    recorded.map_err(|error| database_problem(&error))?;
     let response = StoredResponse::json(201, &operation)?;
     Ok(response
         .version(operation.summary.version)
@@ -120,18 +117,9 @@ async fn refused(turn: &Turn<'_>, caller: &Caller, plan_id: PlanId) -> Result<St
         format!("Plan {plan_id} is carried out by an operation already."),
     )
     .remedy("A plan is carried out once: make a new plan.");
-    let entry = audit::Entry {
-        actor: &caller.subject,
-        action: "operation.create",
-        subject: &format!("plan/{plan_id}"),
-        allowed: false,
-        result: "plan_carried_out",
-        reason: "",
-        detail: json!({}),
-    };
-    audit::append(turn.transaction(), caller.organization, entry)
-        .await
-        .map_err(of_store)?;
+    let tell = Tell::refused(problem.code.as_str()).on(format!("plan/{plan_id}"));
+    let recorded = caller.act.record(turn.transaction(), tell).await;
+    recorded.map_err(|error| database_problem(&error))?;
     StoredResponse::json(409, &problem)
 }
 

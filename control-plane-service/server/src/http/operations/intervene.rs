@@ -48,7 +48,6 @@ pub async fn intervene(
             IfMatch::Version(version) => Some(version),
             IfMatch::Absent | IfMatch::Any => body.expected_version,
         },
-        action: "operation.intervene",
         plan_id,
     };
     commanding

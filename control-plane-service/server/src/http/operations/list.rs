@@ -1,11 +1,11 @@
-use api_kit::{Caller, Cursor, FieldError, Limit, Problem, StrictQuery, database_problem, internal_problem};
+use api_kit::{Caller, FieldError, Limit, Paging, Problem, StrictQuery, database_problem};
 use axum::Json;
 use axum::extract::State;
 use control_plane_api::{ListOperationsQuery, OperationPage};
 use kernel::id::OperationId;
 
-use crate::http::App;
 use crate::http::fault::of_store;
+use crate::http::{App, head};
 use crate::read::operations::{Filter, page};
 
 /// A page of operations, newest first.
@@ -21,31 +21,25 @@ pub async fn list_operations(
         "operations",
         caller.organization,
         query.state,
-        &query.template,
-        &query.environment,
-        &query.selector,
+        query.template.clone(),
+        query.environment.clone(),
+        query.selector.clone(),
     );
-    let before: Option<OperationId> = query
-        .cursor
-        .as_deref()
-        .map(|text| Cursor::decode(&key, text))
-        .transpose()?;
-    let limit = limit(query.limit)? as usize;
+    let limit = limit(query.limit)?;
     let filter = filter(&query)?;
-    // Read before the page: what changes after it is in the feed beyond this revision.
-    let revision = state.feed.head().await.map_err(|error| internal_problem(&error))?;
+    let paging: Paging<_, OperationId> = Paging::begin(key, query.cursor.as_deref(), limit, head(&state.feed)).await?;
     let mut tx = state
         .read(caller.organization)
         .await
         .map_err(|error| database_problem(&error))?;
-    let mut items = page(&mut tx, &filter, before, limit + 1).await.map_err(of_store)?;
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let next_cursor = items.last().filter(|_| more).map(|last| Cursor::encode(&key, last.id));
+    let mut items = page(&mut tx, &filter, paging.after, paging.peek())
+        .await
+        .map_err(of_store)?;
+    let next_cursor = paging.cut(&mut items, |last| last.id);
     Ok(Json(OperationPage {
         items,
         next_cursor,
-        revision,
+        revision: paging.revision,
     }))
 }
 

@@ -1,12 +1,12 @@
-use api_kit::{Caller, Cursor, Problem, StrictPath, StrictQuery, database_problem};
+use api_kit::{Caller, Paging, Problem, StrictPath, StrictQuery, database_problem};
 use axum::Json;
 use axum::extract::State;
 use control_plane_api::{ListNodeRunsQuery, NodeRunPage};
 use kernel::id::OperationId;
 
 use super::list::limit;
-use crate::http::App;
 use crate::http::fault::{of_engine, of_store};
+use crate::http::{App, head};
 use crate::read::node_runs::page;
 
 /// A page of an operation's node runs with their attempts, in plan order.
@@ -22,29 +22,21 @@ pub async fn list_node_runs(
     let (StrictPath(id), StrictQuery(query)) = (path, query);
     let plan = state.engine.plan_of(caller.organization, id).await.map_err(of_engine)?;
     let key = ("node-runs", caller.organization, id, query.state, plan.revision());
-    let after: Option<usize> = query
-        .cursor
-        .as_deref()
-        .map(|text| Cursor::decode(&key, text))
-        .transpose()?;
-    let from = after.map_or(0, |after| after.saturating_add(1));
-    let limit = limit(query.limit)? as usize;
+    let limit = limit(query.limit)?;
+    let paging: Paging<_, usize> = Paging::begin(key, query.cursor.as_deref(), limit, head(&state.feed)).await?;
+    let from = paging.after.map_or(0, |after| after.saturating_add(1));
     let mut tx = state
         .read(caller.organization)
         .await
         .map_err(|error| database_problem(&error))?;
     let plan = plan.document().plan();
-    let mut runs = page(&mut tx, id, plan, query.state, from, limit + 1)
+    let mut runs = page(&mut tx, id, plan, query.state, from, paging.peek())
         .await
         .map_err(of_store)?;
-    let more = runs.len() > limit;
-    runs.truncate(limit);
-    let next_cursor = runs
-        .last()
-        .filter(|_| more)
-        .map(|(position, _)| Cursor::encode(&key, *position));
+    let next_cursor = paging.cut(&mut runs, |(position, _)| *position);
     Ok(Json(NodeRunPage {
         items: runs.into_iter().map(|(_, run)| run).collect(),
         next_cursor,
+        revision: paging.revision,
     }))
 }

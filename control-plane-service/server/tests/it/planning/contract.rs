@@ -1,4 +1,5 @@
 use api_kit::testing::Walk;
+use control_plane_api::PageQuery;
 
 use super::harness::{Harness, TEMPLATE, archive};
 
@@ -11,7 +12,13 @@ async fn every_operation_of_the_planning_side_keeps_the_rules_of_every_api() {
     }
     let request = harness.request();
     let preview = harness.client().preview(&request, None).await.unwrap();
-    let projection = harness.client().projections().await.unwrap().remove(0);
+    let projection = harness
+        .client()
+        .projections(&PageQuery::default())
+        .await
+        .unwrap()
+        .items
+        .remove(0);
     let walked = Walk::new(harness.base.clone(), harness.minter.clone(), harness.organization)
         .object("/v1/packs/{name}/{version}", "/v1/packs/p/1.0.1")
         .object(

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{TimeDelta, Utc};
 use client_kit::Client;
-use control_plane_api::{ControlPlane, PlanRequest};
+use control_plane_api::{ControlPlane, PageQuery, PlanRequest};
 use control_plane_ports::{EventBatch, EventSource, EventSourceError, Snapshot, SourceEvent};
 use control_plane_scenario::Bundle;
 use control_plane_server::planning::{self, PlanningApp};
@@ -17,6 +17,7 @@ use database::testing::TestDatabase;
 use identity::{Minter, PrivateKey, Role, RotatingToken, TrustStore, TrustedKey, Vouch};
 use kernel::id::{OrganizationId, ResourceUid};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// What the catalog holds and tells.
@@ -207,11 +208,14 @@ impl Harness {
         let trust = TrustStore::new([TrustedKey::new(key.public_key(), [Vouch::Issuer])]);
         let table = AccessTable::new(planning::rules());
         let routes = planning::routes().with_state(app.clone());
-        let api = ApiBuilder::new("planning", "1", routes, table).build(trust).unwrap();
+        let api = ApiBuilder::new("planning", "1", routes, table)
+            .audit(app.database.clone())
+            .build(trust)
+            .unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let router = api.router;
-        tokio::spawn(async move { axum::serve(listener, router).await });
+        tokio::spawn(api_kit::serve(listener, router, CancellationToken::new()));
         Self {
             document: api.openapi,
             database,
@@ -247,7 +251,13 @@ impl Harness {
         self.app.projection.follow(self.organization).await;
         loop {
             self.app.projection.step(self.organization).await.unwrap();
-            let view = self.client().projections().await.unwrap().remove(0);
+            let view = self
+                .client()
+                .projections(&PageQuery::default())
+                .await
+                .unwrap()
+                .items
+                .remove(0);
             if view.revision == self.catalog.with(|world| world.revision) {
                 return;
             }

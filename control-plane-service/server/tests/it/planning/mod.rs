@@ -2,7 +2,7 @@
 
 mod contract;
 mod delivery;
-mod harness;
+pub mod harness;
 mod packs;
 mod plans;
 mod projection;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use control_plane_api::{ProjectionView, RebuildRequest};
+use control_plane_api::{PageQuery, ProjectionView, RebuildRequest};
 use control_plane_ports::SourceEvent;
 use kernel::id::OrganizationId;
 use serde_json::{Value, json};
@@ -10,7 +10,12 @@ use super::harness::{Harness, fact, host, rack};
 
 impl Harness {
     async fn view(&self) -> ProjectionView {
-        self.client().projections().await.unwrap().remove(0)
+        self.client()
+            .projections(&PageQuery::default())
+            .await
+            .unwrap()
+            .items
+            .remove(0)
     }
 
     /// `resource_id@version` of everything that is there, by id.
@@ -291,6 +296,13 @@ async fn who_has_written_waits_for_a_plan_that_knows_of_it() {
 async fn a_copy_is_seen_by_its_own_organization_only() {
     let harness = Harness::ready().await;
     let stranger = harness.client_of(OrganizationId::new_v7(), identity::Role::Admin);
-    assert!(stranger.projections().await.unwrap().is_empty());
+    assert!(
+        stranger
+            .projections(&PageQuery::default())
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
     harness.catalog.tell(harness.organization, rack("z"));
 }

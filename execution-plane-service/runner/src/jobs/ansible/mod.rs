@@ -25,7 +25,8 @@ use super::execute::{Executed, Execution, Shown};
 use super::{Job, RemoteProcesses, WorkEnd};
 use crate::attempt::told;
 use crate::secrets;
-use crate::ssh::{Access, sweep, wrapper};
+use crate::ssh::sweep::{self, AsRoot};
+use crate::ssh::{Access, wrapper};
 use events::Story;
 use inventory::Inventory;
 
@@ -306,6 +307,10 @@ impl Job for Ansible {
 
     /// What ran through sudo is only seen by root; where root may not look, the answer is "unknown".
     async fn sweep(&self, context: &JobContext) -> RemoteProcesses {
-        sweep::touched(context, self.became.load(Ordering::SeqCst)).await
+        let as_root = match self.became.load(Ordering::SeqCst) {
+            true => AsRoot::Surely,
+            false => AsRoot::Perhaps,
+        };
+        sweep::touched(context, as_root).await
     }
 }

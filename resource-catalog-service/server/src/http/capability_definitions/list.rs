@@ -1,4 +1,4 @@
-use api_kit::{Caller, Cursor, Problem, StrictQuery};
+use api_kit::{Caller, Paging, Problem, StrictQuery};
 use axum::Json;
 use axum::extract::State;
 use resource_catalog_api::{CapabilityDefinitionPage, ListDefinitionsQuery};
@@ -21,9 +21,9 @@ pub async fn list_capability_definitions(
     caller: Caller,
     StrictQuery(asked): StrictQuery<ListDefinitionsQuery>,
 ) -> Result<Json<CapabilityDefinitionPage>, Problem> {
-    let limit = query::limit(asked.limit)? as usize;
+    let limit = query::limit(asked.limit)?;
     let list = ("capability-definitions", caller.organization);
-    let after: Option<String> = asked.cursor.map(|c| Cursor::decode(&list, &c)).transpose()?;
+    let paging: Paging<_, String> = Paging::begin(list, asked.cursor.as_deref(), limit, catalog.feed().head()).await?;
     let mut transaction = catalog
         .database()
         .begin(caller.organization)
@@ -33,14 +33,15 @@ pub async fn list_capability_definitions(
     let mut items: Vec<_> = registry
         .registered_capabilities
         .iter()
-        .filter(|(name, _)| after.as_ref().is_none_or(|a| name.as_str() > a.as_str()))
+        .filter(|(name, _)| paging.after.as_ref().is_none_or(|a| name.as_str() > a.as_str()))
         .filter_map(|(name, registered)| Some((registry.capabilities.get(name)?, registered)))
-        .take(limit + 1)
+        .take(paging.peek())
         .map(|(found, registered)| wire::capability::capability(found, registered))
         .collect();
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let last = items.last().filter(|_| more).map(|c| c.name.to_string());
-    let next_cursor = last.map(|name| Cursor::encode(&list, name));
-    Ok(Json(CapabilityDefinitionPage { items, next_cursor }))
+    let next_cursor = paging.cut(&mut items, |c| c.name.to_string());
+    Ok(Json(CapabilityDefinitionPage {
+        items,
+        next_cursor,
+        revision: paging.revision,
+    }))
 }

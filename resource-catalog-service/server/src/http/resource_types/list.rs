@@ -1,4 +1,4 @@
-use api_kit::{Caller, Cursor, Problem, StrictQuery};
+use api_kit::{Caller, Paging, Problem, StrictQuery};
 use axum::Json;
 use axum::extract::State;
 use resource_catalog_api::{ListDefinitionsQuery, ResourceTypePage};
@@ -21,9 +21,9 @@ pub async fn list_resource_types(
     caller: Caller,
     StrictQuery(asked): StrictQuery<ListDefinitionsQuery>,
 ) -> Result<Json<ResourceTypePage>, Problem> {
-    let limit = query::limit(asked.limit)? as usize;
+    let limit = query::limit(asked.limit)?;
     let list = ("resource-types", caller.organization);
-    let after: Option<String> = asked.cursor.map(|c| Cursor::decode(&list, &c)).transpose()?;
+    let paging: Paging<_, String> = Paging::begin(list, asked.cursor.as_deref(), limit, catalog.feed().head()).await?;
     let mut transaction = catalog
         .database()
         .begin(caller.organization)
@@ -33,13 +33,14 @@ pub async fn list_resource_types(
     let mut items: Vec<_> = registry
         .types
         .iter()
-        .filter(|t| after.as_ref().is_none_or(|a| t.name.as_str() > a.as_str()))
-        .take(limit + 1)
+        .filter(|t| paging.after.as_ref().is_none_or(|a| t.name.as_str() > a.as_str()))
+        .take(paging.peek())
         .map(|t| wire::resource_type::resource_type(t, registry.registered_types.get(&t.name)))
         .collect();
-    let more = items.len() > limit;
-    items.truncate(limit);
-    let last = items.last().filter(|_| more).map(|t| t.name.to_string());
-    let next_cursor = last.map(|name| Cursor::encode(&list, name));
-    Ok(Json(ResourceTypePage { items, next_cursor }))
+    let next_cursor = paging.cut(&mut items, |t| t.name.to_string());
+    Ok(Json(ResourceTypePage {
+        items,
+        next_cursor,
+        revision: paging.revision,
+    }))
 }

@@ -1,9 +1,8 @@
-use api_kit::{Caller, Cursor, Problem, StrictQuery};
+use api_kit::{Caller, Paging, Problem, StrictQuery};
 use axum::Json;
 use axum::extract::State;
-use kernel::VersionRequirement;
 use resource_catalog_api::{ListResourcesQuery, ResourcePage};
-use resource_catalog_domain::{CapabilityFilter, ResourceFilter};
+use resource_catalog_domain::ResourceFilter;
 
 use crate::catalog::Catalog;
 use crate::http::query;
@@ -31,14 +30,7 @@ pub async fn list_resources(
         ..asked.clone()
     };
     let list = ("resources", caller.organization, conditions);
-    // The first page's revision goes with the cursor: a watch from it misses nothing of any page.
-    let (after, revision): (Option<String>, i64) = match &asked.cursor {
-        Some(cursor) => {
-            let (id, revision) = Cursor::decode(&list, cursor)?;
-            (Some(id), revision)
-        }
-        None => (None, catalog.feed().head().await?),
-    };
+    let paging: Paging<_, String> = Paging::begin(list, asked.cursor.as_deref(), limit, catalog.feed().head()).await?;
     let mut transaction = catalog
         .database()
         .begin(caller.organization)
@@ -58,45 +50,24 @@ pub async fn list_resources(
         caller.organization,
         &filter,
         &registry.types,
-        after.as_deref(),
-        i64::from(limit) + 1,
+        paging.after.as_deref(),
+        paging.rows(),
     )
     .await?;
-    let more = found.len() > limit as usize;
-    found.truncate(limit as usize);
-    let last = found.last().filter(|_| more).map(|r| r.id.to_string());
+    let next_cursor = paging.cut(&mut found, |resource| resource.id.to_string());
     Ok(Json(ResourcePage {
         items: found.iter().map(wire::resource::resource).collect(),
-        next_cursor: last.map(|id| Cursor::encode(&list, (id, revision))),
-        revision,
+        next_cursor,
+        revision: paging.revision,
     }))
 }
 
 fn filter(asked: &ListResourcesQuery) -> Result<ResourceFilter, Problem> {
-    let version: Option<VersionRequirement> = asked
-        .capability_version
-        .as_deref()
-        .map(str::parse)
-        .transpose()
-        .map_err(|error: kernel::version::VersionError| {
-            query::fault("/capability_version", "invalid_version_range", error.to_string())
-        })?;
-    let capability = match (&asked.capability, version) {
-        (Some(name), version) => Some(CapabilityFilter {
-            name: name.clone(),
-            version,
-        }),
-        (None, None) => None,
-        (None, Some(_)) => {
-            let detail = "a range is of a capability: give one too";
-            return Err(query::fault("/capability_version", "missing_capability", detail));
-        }
-    };
     Ok(ResourceFilter {
         resource_type: asked.resource_type.clone(),
         environment: asked.environment.clone(),
         selector: query::selector(asked.selector.as_deref())?,
-        capability,
+        capability: query::capability(asked.capability.as_ref(), asked.capability_version.as_deref())?,
         health: asked.health,
         lifecycle: asked.lifecycle,
     })
