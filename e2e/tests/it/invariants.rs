@@ -189,7 +189,10 @@ impl Stage {
             );
         }
         until("the copy of the catalog catches up", async || {
-            let projections = answered("projections", || self.teller.control.projections()).await;
+            let all = control_plane_api::PageQuery::default();
+            let projections = answered("projections", || self.teller.control.projections(&all))
+                .await
+                .items;
             let parked: usize = projections.iter().map(|p| p.parked.len()).sum();
             assert_eq!(parked, 0, "{projections:#?}");
             // A position that the catalog has never had is not there yet, either.

@@ -129,8 +129,9 @@ impl Teller {
 
     /// Approves the gate that stands open, once.
     pub async fn approve(&self, id: OperationId) {
+        let all = control_plane_api::PageQuery::default();
         let gate = until("a gate opens", async || {
-            let gates = answered("gates", || self.approver.gates(id)).await;
+            let gates = answered("gates", || self.approver.gates(id, &all)).await;
             gates.items.into_iter().find(|gate| gate.state == GateState::Open)
         })
         .await;

@@ -7,7 +7,7 @@ use control_plane_api::{
     Operation, OperationState, PageQuery, WaitingFor,
 };
 use e2e::{Options, Role};
-use execution_plane_api::AttemptListQuery;
+use execution_plane_api::{ArtifactListQuery, AttemptListQuery};
 use kernel::Sha256Digest;
 use kernel::id::OperationId;
 
@@ -32,7 +32,14 @@ async fn everything_can_be_read(stage: &Stage, id: OperationId) {
         for log in &result.raw_logs {
             assert_eq!(log.sha256, Sha256Digest::of(&output), "the log is whole");
         }
-        let artifacts = stage.teller.execution.artifacts(id).await.expect("its artifacts").items;
+        let all = ArtifactListQuery::default();
+        let artifacts = stage
+            .teller
+            .execution
+            .artifacts(id, &all)
+            .await
+            .expect("its artifacts")
+            .items;
         assert!(!artifacts.is_empty(), "both jobs leave something");
         for artifact in &artifacts {
             let name = artifact.name.as_deref().expect("a name");
@@ -152,7 +159,8 @@ async fn field_note_24_cancelling_running_and_waiting_ones_frees_all_whichever_s
 
 /// The gate as it stands.
 async fn gate_of(stage: &Stage, id: OperationId) -> control_plane_api::GateView {
-    let gates = answered("gates", || stage.teller.control.gates(id)).await;
+    let all = control_plane_api::PageQuery::default();
+    let gates = answered("gates", || stage.teller.control.gates(id, &all)).await;
     gates.items.into_iter().next().expect("the gate")
 }
 
