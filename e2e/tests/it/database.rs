@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::stage::Stage;
 use crate::stories::Story;
-use crate::teller::plan_of;
+use crate::teller::{plan_of, until};
 
 /// Keeps everybody from a table until it is told to let go.
 async fn locked(
@@ -93,7 +93,12 @@ async fn an_operation_outlasts_a_database_that_stands_still_and_one_that_ends_al
         let mark = format!("still-{index}");
         let id = stage.teller.start("one-host", &mark).await;
         let (let_go, holding) = locked(&stage, "execution_plane", table).await;
-        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        let stands =
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = 'execution_plane' AND wait_event_type = 'Lock'";
+        until("execution-plane waits for its database", async || {
+            (stage.deployment.number("execution_plane", stands).await > 0).then_some(())
+        })
+        .await;
         let_go.send(()).expect("it is held");
         holding.await.expect("no panic");
         // As in a failover: every connection ends in the middle of what it does.

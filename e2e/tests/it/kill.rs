@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use control_plane_api::OperationState;
 use e2e::{Options, Role};
@@ -133,11 +132,19 @@ async fn killed_at_every_named_place_nothing_is_lost_and_nothing_runs_twice() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killing_postgresql_under_a_running_operation_loses_nothing() {
     let stage = Stage::up(&Options::default()).await;
-    for index in 0..4_u64 {
+    for index in 0..4 {
         let mark = format!("p{index}");
+        let events = async || {
+            let told = "SELECT count(*) FROM operation_events";
+            stage.deployment.number("control_plane", told).await
+        };
+        let before = events().await;
         let killing = async {
-            // At different moments of the story.
-            tokio::time::sleep(Duration::from_millis(150 + 250 * index)).await;
+            // At different moments of the story, counted in what has happened.
+            until("the story is that far", async || {
+                (events().await > before + 4 * index).then_some(())
+            })
+            .await;
             stage.deployment.kill_postgres();
         };
         let (promised, ()) = tokio::join!(stage.tell(Story::Straight, &mark), killing);
