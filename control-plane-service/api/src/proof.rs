@@ -5,7 +5,5 @@ use utoipa::ToSchema;
 /// pack, as one document that verifies offline.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
-pub struct ProofExport {
-    #[schema(value_type = Object)]
-    pub document: serde_json::Value,
-}
+#[schema(value_type = Object)]
+pub struct ProofExport(pub serde_json::Value);

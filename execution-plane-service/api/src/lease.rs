@@ -46,12 +46,14 @@ pub struct HeldAttempt {
 /// `POST /v1/runner/leases/pull`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeasePullRequest {
-    /// How many more attempts the runner can take now; 0 asks for none (draining, or full).
+    /// How many more attempts the runner can take now, at most 10,000; 0 asks for none (draining, or full).
+    #[schema(maximum = 10_000)]
     pub free_slots: u32,
     #[serde(default)]
     pub held: Vec<HeldAttempt>,
     /// How long to wait for a first lease; at most 30.
     #[serde(default)]
+    #[schema(maximum = 30)]
     pub wait_seconds: u32,
 }
 
@@ -102,8 +104,9 @@ pub struct LeasePullResponse {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseRenewRequest {
     pub held: Vec<HeldAttempt>,
-    /// At most a third of the lease is waited.
+    /// At most 30; not more than a third of the lease is waited.
     #[serde(default)]
+    #[schema(maximum = 30)]
     pub wait_seconds: u32,
 }
 

@@ -17,9 +17,11 @@ pub struct ResultsPullRequest {
     #[schema(max_items = 1000)]
     pub ack: Vec<AttemptId>,
     /// At most 1,000.
+    #[schema(minimum = 1, maximum = 1000)]
     pub limit: u32,
-    /// At most 60.
+    /// At most 30.
     #[serde(default)]
+    #[schema(maximum = 30)]
     pub wait_seconds: u32,
     /// Tell also which attempts run. New ones end the wait as a result does.
     #[serde(default, skip_serializing_if = "Option::is_none")]

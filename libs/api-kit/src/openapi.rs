@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::content::{Content, ContentBuilder};
 use utoipa::openapi::extensions::ExtensionsBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{ObjectBuilder, OpenApi, PathItem, Ref, RefOr, Required, ResponseBuilder, Type};
+use utoipa::openapi::{ObjectBuilder, OpenApi, PathItem, Ref, RefOr, Required, ResponseBuilder, Schema, Type};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
-use crate::Problem;
 use crate::access::{Access, AccessTable, Rule};
+use crate::{Limit, Problem};
 
 /// The document's name for the bearer token.
 const BEARER: &str = "bearer";
@@ -47,6 +47,8 @@ fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = (&'static str, &m
 pub(crate) fn complete(document: &mut OpenApi, table: &AccessTable, body_limit: usize) {
     let components = document.components.get_or_insert_default();
     components.schemas.insert("Problem".to_owned(), Problem::schema());
+    // Queries refer to it, and what parameters refer to is not gathered.
+    components.schemas.insert("Limit".to_owned(), Limit::schema());
     let mut named = Vec::new();
     Problem::schemas(&mut named);
     components.schemas.extend(named);
@@ -71,6 +73,9 @@ pub(crate) fn complete(document: &mut OpenApi, table: &AccessTable, body_limit: 
 }
 
 fn describe(operation: &mut Operation, rule: &Rule, body_limit: usize) {
+    for (media_type, content) in contents(operation) {
+        describe_content(media_type, content);
+    }
     operation.security = Some(match rule.access {
         Access::Public => Vec::new(),
         Access::Roles(_) => vec![SecurityRequirement::new(BEARER, Vec::<String>::new())],
@@ -90,7 +95,7 @@ fn describe(operation: &mut Operation, rule: &Rule, body_limit: usize) {
         add_header(operation, idempotency_key());
     }
     if rule.takes_if_match {
-        add_header(operation, if_match());
+        add_header(operation, if_match(rule.refuses.contains(&428)));
     }
     for status in refusals(operation, rule) {
         operation
@@ -136,6 +141,47 @@ fn refusals(operation: &Operation, rule: &Rule) -> BTreeSet<u16> {
     statuses
 }
 
+/// Every body of an operation, with its media type.
+fn contents(operation: &mut Operation) -> impl Iterator<Item = (&String, &mut Content)> {
+    let request = operation.request_body.iter_mut().filter_map(inline);
+    let request = request.flat_map(|body| &mut body.content);
+    let responses = operation.responses.responses.values_mut().filter_map(inline);
+    let responses = responses.flat_map(|response| &mut response.content);
+    let all = request.chain(responses);
+    all.filter_map(|(media_type, content)| Some((media_type, inline(content)?)))
+}
+
+const fn inline<T>(described: &mut RefOr<T>) -> Option<&mut T> {
+    match described {
+        RefOr::T(described) => Some(described),
+        RefOr::Ref(_) => None,
+    }
+}
+
+/// Bytes have a media type and no schema; a schema of a stream is that of one event, its data told beside it.
+fn describe_content(media_type: &str, content: &mut Content) {
+    match media_type {
+        "text/event-stream" => content.schema = content.schema.take().map(event_of),
+        "application/octet-stream" | "application/x-tar" => content.schema = None,
+        _ => {}
+    }
+}
+
+fn event_of(data: RefOr<Schema>) -> RefOr<Schema> {
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let extensions = ExtensionsBuilder::new().add("x-data", serde_json::to_value(&data).unwrap_or_default());
+    ObjectBuilder::new()
+        .description(Some(
+            "One event; `x-data` is the schema of its data, which is JSON on one line.",
+        ))
+        .property("event", text())
+        .property("id", text())
+        .property("data", text().content_media_type("application/json"))
+        .required("data")
+        .extensions(Some(extensions.build()))
+        .into()
+}
+
 fn add_header(operation: &mut Operation, parameter: Parameter) {
     let parameters = operation.parameters.get_or_insert_default();
     let known = parameters
@@ -163,11 +209,11 @@ fn idempotency_key() -> Parameter {
         .build()
 }
 
-fn if_match() -> Parameter {
+fn if_match(is_needed: bool) -> Parameter {
     ParameterBuilder::new()
         .name("If-Match")
         .parameter_in(ParameterIn::Header)
-        .required(Required::False)
+        .required(if is_needed { Required::True } else { Required::False })
         .description(Some("The version (as in `ETag`) that the write is meant for, or `*`."))
         .schema(Some(ObjectBuilder::new().schema_type(Type::String)))
         .build()

@@ -43,6 +43,7 @@ pub struct Walk {
     pub(crate) archives: BTreeMap<String, Vec<u8>>,
     pub(crate) values: BTreeMap<String, serde_json::Value>,
     pub(crate) not_generated: BTreeMap<String, String>,
+    pub(crate) mixed: BTreeMap<String, String>,
 }
 
 /// What the walk found.
@@ -75,6 +76,7 @@ impl Walk {
             // Somebody who waits for nothing learns as much.
             values: BTreeMap::from([("wait_seconds".to_owned(), 0.into())]),
             not_generated: BTreeMap::new(),
+            mixed: BTreeMap::new(),
         }
     }
 
@@ -155,6 +157,13 @@ impl Walk {
     #[must_use]
     pub fn not_generated(mut self, operation: impl Into<String>, why: impl Into<String>) -> Self {
         self.not_generated.insert(operation.into(), why.into());
+        self
+    }
+
+    /// Says why an operation takes a request with a part that the document forbids.
+    #[must_use]
+    pub fn takes_wrong_parts(mut self, operation: impl Into<String>, why: impl Into<String>) -> Self {
+        self.mixed.insert(operation.into(), why.into());
         self
     }
 

@@ -5,12 +5,10 @@ use serde_json::json;
 use crate::plans::{Building, plan};
 use crate::world::World;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_operation_of_the_api_keeps_the_rules_of_every_api() {
-    let world = World::start().await;
+/// What there is to walk on: an operation that is over, and one that waits at its gate.
+async fn walk(world: &World) -> Walk {
     let id = world.begin(plan(&[1]).job("check", &[])).await;
     world.until_state(id, OperationState::Succeeded).await;
-    let document = world.document.clone().unwrap();
     let of = |rest: &str| {
         (
             format!("/v1/operations/{{operation_id}}{rest}"),
@@ -44,7 +42,14 @@ async fn every_operation_of_the_api_keeps_the_rules_of_every_api() {
         let (template, path) = of(rest);
         walk = walk.object(template, path);
     }
-    let walked = walk.run(&document).await;
+    walk
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_operation_of_the_api_keeps_the_rules_of_every_api() {
+    let world = World::start().await;
+    let document = world.document.clone().unwrap();
+    let walked = walk(&world).await.run(&document).await;
     assert!(
         walked.faults.is_empty(),
         "{} of {} checks failed:\n{}",
@@ -52,4 +57,13 @@ async fn every_operation_of_the_api_keeps_the_rules_of_every_api() {
         walked.checks,
         walked.faults.join("\n")
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_answer_to_generated_requests_is_as_the_document_says() {
+    let world = World::start().await;
+    let document = world.document.clone().unwrap();
+    let generated = walk(&world).await.generate(&document).await;
+    assert!(generated.holds, "{}", generated.report);
+    println!("{}", generated.report);
 }

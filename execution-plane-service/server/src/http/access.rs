@@ -46,6 +46,7 @@ pub fn table(config: &Config) -> AccessTable {
         Rule::new("GET", "/v1/runners", READERS),
         Rule::new("PUT", "/v1/runners/{runner_id}/drain", &[Operator, Admin])
             .if_match()
+            .refuses(&[428])
             .audited("runner.drain"),
         Rule::new("GET", "/v1/feed", READERS).refuses(&[410]),
         Rule::new("POST", "/v1/runner/sessions", RUNNERS).audited("runner.open_session"),

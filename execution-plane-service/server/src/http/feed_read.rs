@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use api_kit::{Caller, Closing, FieldError, Problem, StrictQuery, database_problem};
 use axum::Json;
@@ -9,7 +8,7 @@ use identity::Role;
 use outbox::FeedError;
 
 use super::queries::FeedPosition;
-use super::results_pull::LONGEST_WAIT;
+use super::waiting;
 use crate::core::Core;
 
 /// Reads facts about attempts, in one gapless order.
@@ -23,7 +22,7 @@ pub async fn read_feed(
     StrictQuery(query): StrictQuery<FeedPosition>,
 ) -> Result<Json<outbox::FeedPage>, Problem> {
     let after = i64::try_from(query.after.unwrap_or(0)).unwrap_or(i64::MAX);
-    let patience = Duration::from_secs(query.wait_seconds.unwrap_or(0).into()).min(LONGEST_WAIT);
+    let patience = waiting::wait(query.wait_seconds.unwrap_or(0))?;
     let (feed, limit, organization) = (&core.feed, query.limit.get(), caller.organization);
     let page = tokio::select! {
         page = feed.read_or_wait(after, limit, organization, patience) => page,

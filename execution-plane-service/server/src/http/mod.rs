@@ -29,6 +29,7 @@ mod runner_pull;
 mod runner_renew;
 mod runner_session;
 mod runner_started;
+mod waiting;
 mod wire;
 
 use std::sync::Arc;

@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use api_kit::{Caller, Closing, LastEventId, Problem, SseEvent, StrictPath, StrictQuery, internal_problem, sse};
+use api_kit::{
+    Caller, Closing, FieldError, LastEventId, Problem, SseEvent, StrictPath, StrictQuery, internal_problem, sse,
+};
 use axum::body::Body;
 use axum::extract::State as Shared;
 use axum::http::{HeaderMap, HeaderValue, header};
@@ -33,8 +35,13 @@ pub async fn get_output(
     closing: Closing,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let organization = caller.organization;
     let resume = last_event_id.parse::<u64>()?;
+    let mut named = [resume, query.after].into_iter().flatten();
+    if named.any(|after| i64::try_from(after).is_err()) {
+        let detail = "no sequence is so large";
+        return Err(Problem::invalid([FieldError::new("/after", "out_of_range", detail)]));
+    }
+    let organization = caller.organization;
     let known = attempts::get(&core.hot.api, organization, attempt_id).await;
     if known.map_err(problems::store)?.is_none() {
         return Err(problems::no_attempt(attempt_id));

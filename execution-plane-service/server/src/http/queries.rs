@@ -44,9 +44,11 @@ pub struct ArtifactPage {
 #[into_params(parameter_in = Query)]
 pub struct FeedPosition {
     /// The last revision that the reader has; 0 or absent from the start.
+    #[param(minimum = 0)]
     pub after: Option<u64>,
     #[serde(default)]
     pub limit: Limit,
     /// Wait so long for a first event; at most 30.
+    #[param(maximum = 30)]
     pub wait_seconds: Option<u32>,
 }

@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use api_kit::{Caller, Closing, FieldError, Problem, StrictJson};
 use axum::Json;
@@ -7,14 +6,12 @@ use axum::extract::State as Shared;
 use execution_plane_api::{ResultsPullRequest, ResultsPullResponse};
 use tokio::time::Instant;
 
-use super::{access, problems};
+use super::{access, problems, waiting};
 use crate::core::Core;
 use crate::dispatch::signals::woken;
 use crate::store::{results, running};
 
 const MOST: usize = 1000;
-/// Longest wait of any long poll here.
-pub const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Acknowledges results and waits for the next ones.
 #[utoipa::path(post, path = "/v1/results/pull", tag = "results", request_body = ResultsPullRequest,
@@ -27,13 +24,13 @@ pub async fn pull_results(
 ) -> Result<Json<ResultsPullResponse>, Problem> {
     access::control_plane(&caller)?;
     check(&request)?;
+    let wait = waiting::wait(request.wait_seconds)?;
     let organization = caller.organization;
     let mut signal = core.hot.results.subscribe(organization);
     if !request.ack.is_empty() {
         let acknowledged = results::acknowledge(&core.hot.api, organization, &request.ack).await;
         acknowledged.map_err(problems::store)?;
     }
-    let wait = Duration::from_secs(request.wait_seconds.into()).min(LONGEST_WAIT);
     let deadline = Instant::now() + wait;
     loop {
         let found = results::pull(&core.hot.api, organization, request.limit).await;

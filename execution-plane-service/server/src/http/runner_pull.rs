@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use api_kit::{Closing, FieldError, Problem, StrictJson};
 use axum::Json;
@@ -9,9 +8,8 @@ use kernel::id::AttemptId;
 use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::Instant;
 
-use super::results_pull::LONGEST_WAIT;
 use super::runner_identity::{RunnerIdentity, superseded};
-use super::{problems, wire};
+use super::{problems, waiting, wire};
 use crate::core::Core;
 use crate::dispatch::Handed;
 use crate::dispatch::signals::SWEEP;
@@ -35,13 +33,21 @@ pub async fn pull_leases(
         let detail = format!("at most {MOST_HELD} attempts");
         return Err(Problem::invalid([FieldError::new("/held", "too_many", detail)]));
     }
+    if request.free_slots as usize > MOST_HELD {
+        let detail = format!("at most {MOST_HELD} attempts");
+        return Err(Problem::invalid([FieldError::new(
+            "/free_slots",
+            "out_of_range",
+            detail,
+        )]));
+    }
+    let wait = waiting::wait(request.wait_seconds)?;
     let held: Vec<(AttemptId, u64)> = request.held.iter().map(|held| (held.attempt_id, held.epoch)).collect();
     let puller = Puller {
         organization: runner.organization,
         grantee: runner.grantee,
         free_slots: request.free_slots,
     };
-    let wait = Duration::from_secs(request.wait_seconds.into()).min(LONGEST_WAIT);
     let deadline = Instant::now() + wait;
     let hot = &core.hot;
     loop {

@@ -9,9 +9,9 @@ use execution_plane_api::{HeldAttempt, LeaseRenewRequest, LeaseRenewResponse, Re
 use kernel::id::AttemptId;
 use tokio::time::Instant;
 
-use super::problems;
 use super::runner_identity::{RunnerIdentity, superseded};
 use super::runner_pull::MOST_HELD;
+use super::{problems, waiting};
 use crate::core::Core;
 use crate::dispatch::signals::woken;
 use crate::store::renew::{self, Kept};
@@ -29,6 +29,7 @@ pub async fn renew_leases(
         let detail = format!("at most {MOST_HELD} attempts");
         return Err(Problem::invalid([FieldError::new("/held", "too_many", detail)]));
     }
+    let wait = waiting::wait(request.wait_seconds)?;
     let hot = &core.hot;
     let ids: Vec<AttemptId> = request.held.iter().map(|held| held.attempt_id).collect();
     let mut signal = hot.runners.subscribe((runner.organization, runner.grantee.runner));
@@ -37,7 +38,7 @@ pub async fn renew_leases(
         return Err(superseded());
     };
     let lease = hot.config.lease.lease.as_seconds_f64();
-    let wait = f64::from(request.wait_seconds).min(lease / 3.0);
+    let wait = wait.as_secs_f64().min(lease / 3.0);
     let deadline = Instant::now() + Duration::from_secs_f64(wait);
     loop {
         let leases: Vec<_> = request.held.iter().map(|held| outcome(held, &kept, lease)).collect();

@@ -7,20 +7,21 @@ use kernel::Sha256Digest;
 use serde_json::json;
 
 use crate::artifacts::{query, upload};
-use crate::harness::{World, chunks, noop};
+use crate::harness::{TestRunner, World, chunks, noop};
 
-#[tokio::test]
-async fn every_operation_keeps_the_rules_of_every_api() {
-    let world = World::start().await;
-    let runner = world.runner("r1").await;
+/// What there is to walk on: an attempt that has ended, and one that `runner` has leased.
+async fn walk(world: &World, runner: &TestRunner) -> Walk {
     world.submit(&[noop()]).await;
     let lease = runner.one().await;
     runner.output(&lease, chunks(&["one\n"])).await.unwrap();
     let report = b"all is well";
-    upload(&runner, &lease, "report", report, query(&lease, report))
+    upload(runner, &lease, "report", report, query(&lease, report))
         .await
         .unwrap();
     runner.finish(&lease, 1).await.unwrap();
+    world.submit(&[noop()]).await;
+    let leased = runner.one().await;
+    let of_lease = format!("/v1/runner/attempts/{}", leased.attempt_id);
     let bundle = Bytes::from_static(b"bundle");
     let digest = Sha256Digest::of(&bundle);
     world.plane().put_content(digest, bundle).await.unwrap();
@@ -40,7 +41,7 @@ async fn every_operation_keeps_the_rules_of_every_api() {
     let template = "/v1/attempts/{attempt_id}";
     let of_runner = "/v1/runner/attempts/{attempt_id}";
     let its_own = "a runner reaches what it has leased, by the token of its session: see `tenancy` and `leases`";
-    let walked = Walk::new(format!("http://{}", world.address), world.minter(), world.organization)
+    Walk::new(format!("http://{}", world.address), world.minter(), world.organization)
         .as_service("control-plane")
         .object(template, &attempt)
         .object(format!("{template}/cancel"), format!("{attempt}/cancel"))
@@ -68,8 +69,31 @@ async fn every_operation_keeps_the_rules_of_every_api() {
         .without_object(format!("{of_runner}/inputs/{{name}}"), its_own)
         .without_object(format!("{of_runner}/output"), its_own)
         .without_object(format!("{of_runner}/started"), its_own)
-        .run(&openapi().unwrap())
-        .await;
+        .runner(runner.session.token.clone())
+        .leased(
+            format!("{of_runner}/artifacts/{{name}}"),
+            format!("{of_lease}/artifacts/report"),
+        )
+        .leased(format!("{of_runner}/content"), format!("{of_lease}/content"))
+        .leased(format!("{of_runner}/finish"), format!("{of_lease}/finish"))
+        .leased(
+            format!("{of_runner}/inputs/{{name}}"),
+            format!("{of_lease}/inputs/report"),
+        )
+        .leased(format!("{of_runner}/output"), format!("{of_lease}/output"))
+        .leased(format!("{of_runner}/started"), format!("{of_lease}/started"))
+        .value("epoch", leased.epoch)
+        .takes_wrong_parts(
+            "POST /v1/attempt-batches",
+            "each attempt has an outcome of its own: a wrong one is refused alone",
+        )
+}
+
+#[tokio::test]
+async fn every_operation_keeps_the_rules_of_every_api() {
+    let world = World::start().await;
+    let runner = world.runner("r1").await;
+    let walked = walk(&world, &runner).await.run(&openapi().unwrap()).await;
     assert!(
         walked.faults.is_empty(),
         "{} of {} checks failed:\n{}",
@@ -77,4 +101,13 @@ async fn every_operation_keeps_the_rules_of_every_api() {
         walked.checks,
         walked.faults.join("\n")
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_answer_to_generated_requests_is_as_the_document_says() {
+    let world = World::start().await;
+    let runner = world.runner("r1").await;
+    let generated = walk(&world, &runner).await.generate(&openapi().unwrap()).await;
+    assert!(generated.holds, "{}", generated.report);
+    println!("{}", generated.report);
 }

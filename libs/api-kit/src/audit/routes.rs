@@ -10,7 +10,7 @@ use utoipa_axum::routes;
 use uuid::Uuid;
 
 use super::query::{ChainQuery, ListQuery};
-use crate::{Caller, Paging, Problem, Rule, StrictQuery, database_problem};
+use crate::{Caller, FieldError, Paging, Problem, Rule, StrictQuery, database_problem};
 
 const AUDITORS: &[Role] = &[Role::Admin];
 
@@ -78,6 +78,10 @@ async fn read_audit_chain(
 ) -> Result<Json<ChainPage>, Problem> {
     let (State(database), StrictQuery(query)) = (&state, &query);
     let database = open(database.as_ref())?;
+    if query.after < 0 {
+        let fault = FieldError::new("/after", "out_of_range", "a sequence is not negative");
+        return Err(Problem::invalid([fault]));
+    }
     let page = ::audit::chain(database, caller.organization, query.after, query.limit.get()).await;
     page.map(Json).map_err(failed)
 }

@@ -170,7 +170,7 @@ async fn replace(
 }
 
 /// Reads a note line by line.
-#[utoipa::path(get, path = "/v1/notes/{id}/lines", params(("id" = Uuid, Path)),
+#[utoipa::path(get, path = "/v1/notes/{id}/lines", params(("id" = Uuid, Path), ("Last-Event-ID" = Option<i64>, Header)),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 async fn lines(
     State(database): State<Database>,
@@ -227,6 +227,7 @@ pub fn rules() -> Vec<Rule> {
         Rule::new("GET", "/v1/notes/{id}", READERS),
         Rule::new("PUT", "/v1/notes/{id}", WRITERS)
             .if_match()
+            .refuses(&[428])
             .body_limit(64 * 1024),
         Rule::new("GET", "/v1/notes/{id}/lines", READERS),
         Rule::new("GET", "/v1/wait", READERS),
