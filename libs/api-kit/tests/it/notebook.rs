@@ -170,7 +170,7 @@ async fn replace(
 }
 
 /// Reads a note line by line.
-#[utoipa::path(get, path = "/v1/notes/{id}/lines", params(("id" = Uuid, Path), ("Last-Event-ID" = Option<i64>, Header)),
+#[utoipa::path(get, path = "/v1/notes/{id}/lines", params(("id" = Uuid, Path)),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 async fn lines(
     State(database): State<Database>,
@@ -227,9 +227,9 @@ pub fn rules() -> Vec<Rule> {
         Rule::new("GET", "/v1/notes/{id}", READERS),
         Rule::new("PUT", "/v1/notes/{id}", WRITERS)
             .if_match()
-            .refuses(&[428])
-            .body_limit(64 * 1024),
-        Rule::new("GET", "/v1/notes/{id}/lines", READERS),
+            .body_limit(64 * 1024)
+            .refuses(&[428]),
+        Rule::new("GET", "/v1/notes/{id}/lines", READERS).refuses(&[400]),
         Rule::new("GET", "/v1/wait", READERS),
         Rule::new("POST", "/v1/panic", WRITERS),
         Rule::new("PUT", "/v1/blobs/{name}", WRITERS).body_limit(32 * 1024 * 1024),
