@@ -1,6 +1,7 @@
 //! Five processes: PostgreSQL, three services, a runner. Each can be killed and started again.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,9 @@ use identity::{BearerToken, RotatingToken, TokenSource};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::other_version::OtherVersion;
 use crate::platform_program;
-use crate::wiring::{Link, made_breakable, shorten};
+use crate::wiring::{Link, made_another_version, made_breakable, shorten};
 
 /// A process of the platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,10 +69,14 @@ impl Role {
 pub struct Options {
     pub lease_seconds: f64,
     pub grace_seconds: f64,
+    /// How long the runner's token holds.
+    pub token_seconds: f64,
     /// Most attempts at once on the runner.
     pub capacity: u32,
     /// Whether a connection that can be broken stands between the processes.
     pub breakable: bool,
+    /// Whether everybody speaks with peers of another version.
+    pub other_version: bool,
     /// Further lines for the config files: the role's word, and what is appended.
     pub further: Vec<(Role, String)>,
 }
@@ -80,8 +86,10 @@ impl Default for Options {
         Self {
             lease_seconds: 2.0,
             grace_seconds: 1.0,
+            token_seconds: 3600.0,
             capacity: 16,
             breakable: false,
+            other_version: false,
             further: Vec::new(),
         }
     }
@@ -94,6 +102,7 @@ pub struct Deployment {
     processes: Mutex<HashMap<Role, Arc<KeptChild>>>,
     twins: Mutex<Vec<KeptChild>>,
     links: HashMap<Link, FaultProxy>,
+    other_versions: HashMap<Role, OtherVersion>,
     addresses: HashMap<Role, String>,
     /// Speaks with the rights of an operator and admin.
     pub control: ControlPlane,
@@ -104,9 +113,9 @@ pub struct Deployment {
 }
 
 /// How long anything may take before a test gives up on it. A bound against hanging, not a measure.
-const PATIENCE: Duration = Duration::from_secs(90);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
 
-fn tokens(token: String) -> Arc<dyn TokenSource> {
+pub(crate) fn tokens(token: String) -> Arc<dyn TokenSource> {
     Arc::new(RotatingToken::new(BearerToken::new(token)))
 }
 
@@ -130,7 +139,7 @@ impl Deployment {
         let context: toml::Table =
             toml::from_str(&fs::read_to_string(data.join("context.toml")).expect("a context")).expect("TOML");
         let address = |key: &str| context[key].as_str().expect("an address").to_owned();
-        let addresses = HashMap::from([
+        let mut addresses = HashMap::from([
             (Role::ResourceCatalog, address("resource_catalog")),
             (Role::ControlPlane, address("control_plane")),
             (Role::ExecutionPlane, address("execution_plane")),
@@ -140,6 +149,13 @@ impl Deployment {
         } else {
             HashMap::new()
         };
+        let mut other_versions = HashMap::new();
+        if options.other_version {
+            other_versions = made_another_version(&data, &addresses).await;
+            for (role, address) in &mut addresses {
+                other_versions[role].address().clone_into(address);
+            }
+        }
         let token = tokens(
             fs::read_to_string(data.join("token"))
                 .expect("a token")
@@ -159,6 +175,7 @@ impl Deployment {
             processes: Mutex::new(HashMap::from([(Role::Database, Arc::new(keeper))])),
             twins: Mutex::default(),
             links,
+            other_versions,
             addresses,
             control,
             catalog,
@@ -201,58 +218,20 @@ impl Deployment {
         &self.links[&link]
     }
 
-    /// The same control-plane, asked by somebody else.
+    /// The peer of another version before a service.
+    ///
+    /// # Panics
+    /// When the deployment was not started with such peers.
     #[must_use]
-    pub fn control_as(&self, subject: &str, roles: &[&str]) -> ControlPlane {
-        self.control_of(subject, roles, None)
-    }
-
-    /// The same control-plane, asked by somebody else, of another organization when one is named.
-    #[must_use]
-    pub fn control_of(&self, subject: &str, roles: &[&str], organization: Option<uuid::Uuid>) -> ControlPlane {
-        let organization = organization.map(|organization| organization.to_string());
-        let mut args = vec!["token", "mint", subject];
-        for role in roles {
-            args.extend(["--role", role]);
-        }
-        if let Some(organization) = &organization {
-            args.extend(["--organization", organization]);
-        }
-        let token = self.platform(&args);
-        let client = Client::new(self.address(Role::ControlPlane), Some(tokens(token.trim().to_owned())));
-        ControlPlane::new(client.expect("an address"))
-    }
-
-    /// Runs a client command of this platform as its admin; it must succeed.
-    pub fn platform(&self, args: &[&str]) -> String {
-        let output = self.try_platform(args);
-        assert!(
-            output.status.success(),
-            "platform {args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    /// The same; it may fail.
-    pub fn try_platform(&self, args: &[&str]) -> std::process::Output {
-        std::process::Command::new(&self.program)
-            .args(args)
-            .env("PLATFORM_CONTEXT", self.data().join("context.toml"))
-            .env_remove("PLATFORM_TOKEN")
-            .output()
-            .expect("the program runs")
+    pub fn other_version(&self, role: Role) -> &OtherVersion {
+        &self.other_versions[&role]
     }
 
     /// Starts a role, with these variables.
     pub fn launch(&self, role: Role, variables: &[(&str, &str)]) {
         let config = self.data().join("config").join(format!("{}.toml", role.word()));
         let launch = match role {
-            Role::Database => Launch::new(&self.program, DeathSignal::Terminate)
-                .args(["database", "-o", "json", "--port"])
-                .arg(self.first_port().to_string())
-                .arg("--data")
-                .arg(self.data()),
+            Role::Database => Launch::new(&self.program, DeathSignal::Terminate).args(self.database_arguments()),
             Role::Runner => Launch::new(&self.program, DeathSignal::Terminate)
                 .args(["runner", "--config"])
                 .arg(config),
@@ -264,7 +243,24 @@ impl Deployment {
             .iter()
             .fold(launch, |launch, (name, value)| launch.env(*name, *value));
         let child = launched(launch, self.path(), role);
+        self.put(role, child);
+    }
+
+    pub(crate) fn put(&self, role: Role, child: KeptChild) {
         self.processes().insert(role, Arc::new(child));
+    }
+
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// How the database is started again.
+    pub(crate) fn database_arguments(&self) -> Vec<OsString> {
+        let port = self.first_port().to_string();
+        let named = ["database", "-o", "json", "--port", &port, "--data"];
+        let mut arguments: Vec<OsString> = named.iter().map(OsString::from).collect();
+        arguments.push(self.data().into());
+        arguments
     }
 
     /// Starts a second process of a service, on the same database, and says where it answers.
@@ -292,14 +288,6 @@ impl Deployment {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         address
-    }
-
-    /// The control-plane that answers at `address`, asked by the admin.
-    #[must_use]
-    pub fn control_at(&self, address: &str) -> ControlPlane {
-        let token = fs::read_to_string(self.data().join("token")).expect("a token");
-        let client = Client::new(address, Some(tokens(token.trim().to_owned())));
-        ControlPlane::new(client.expect("an address"))
     }
 
     fn processes(&self) -> MutexGuard<'_, HashMap<Role, Arc<KeptChild>>> {
@@ -399,7 +387,7 @@ fn log_file(directory: &Path, role: Role) -> PathBuf {
     directory.join(format!("{}.log", role.word()))
 }
 
-fn launched(launch: Launch, directory: &Path, role: Role) -> KeptChild {
+pub(crate) fn launched(launch: Launch, directory: &Path, role: Role) -> KeptChild {
     let file = File::options()
         .create(true)
         .append(true)

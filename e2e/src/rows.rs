@@ -3,10 +3,12 @@
 //! For what an API must not tell: that nothing of a secret was kept, that nothing was left behind.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use crate::Deployment;
+use crate::deployment::{PATIENCE, Role};
 
 /// The databases of a deployment.
 pub const DATABASES: [&str; 3] = ["resource_catalog", "control_plane", "execution_plane"];
@@ -14,6 +16,14 @@ pub const DATABASES: [&str; 3] = ["resource_catalog", "control_plane", "executio
 impl Deployment {
     /// A connection of the superuser. The server must be up.
     pub async fn superuser(&self, database: &str) -> Client {
+        self.try_superuser(database).await.expect("the server is up")
+    }
+
+    /// The same, if the server is up.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn try_superuser(&self, database: &str) -> Result<Client, tokio_postgres::Error> {
         let text = |key: &str| self.database[key].as_str().expect("the ready line tells it").to_owned();
         let port = self.database["port"].as_u64().and_then(|port| u16::try_from(port).ok());
         let password = std::fs::read_to_string(text("password_file")).expect("the superuser's password");
@@ -22,10 +32,24 @@ impl Deployment {
             .host_path(Path::new(&text("sockets")))
             .port(port.expect("a port"));
         config.user("postgres").password(password.trim()).dbname(database);
-        let (client, connection) = config.connect(NoTls).await.expect("the server is up");
+        let (client, connection) = config.connect(NoTls).await?;
         // It ends with the client.
         tokio::spawn(connection);
-        client
+        Ok(client)
+    }
+
+    /// Waits until the server answers.
+    pub async fn database_answers(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = self.try_superuser("postgres").await {
+            assert!(
+                Instant::now() < deadline,
+                "the database does not answer: {error:?}
+{}",
+                self.log(Role::Database)
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// What a statement answers, row by row as text, asked by the superuser.

@@ -23,8 +23,8 @@ pub enum State {
     /// It died unasked and is being started again.
     Restarting,
     Stopped,
-    /// It died again and again, or could not be started anew; the reason is told.
-    Failed(String),
+    /// It could not be started anew, for this reason; that is tried again.
+    Failing(String),
 }
 
 /// A running server. `stop` ends it in order; dropping the handle ends it too, without waiting.

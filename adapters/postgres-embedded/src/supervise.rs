@@ -18,9 +18,12 @@ use crate::{Binaries, Config, Error, State, layout::Layout, leftovers, log};
 const FAST_STOP: Duration = Duration::from_secs(30);
 const IMMEDIATE_STOP: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
-/// This many deaths within this time, and the server is given up.
-const DEATHS: usize = 5;
+/// This many deaths within this time are mended at once; after further ones there is a pause, because
+/// what ends the server (a full disk, say) may last.
+const AT_ONCE: u32 = 4;
 const WITHIN: Duration = Duration::from_secs(60);
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// Everything needed to start the server, now or again.
 pub(crate) struct Recipe {
@@ -128,7 +131,8 @@ fn password_refused(error: &tokio_postgres::Error) -> bool {
     error.code() == Some(&SqlState::INVALID_PASSWORD)
 }
 
-/// Runs until told to stop, or until the handle or the runtime is gone, or the server is given up.
+/// Runs until told to stop, or until the handle or the runtime is gone. A server that cannot be started
+/// is tried again for ever: whoever removes the cause needs to do nothing else.
 pub(crate) async fn keep_running(
     recipe: Arc<Recipe>,
     mut child: KeptChild,
@@ -148,20 +152,32 @@ pub(crate) async fn keep_running(
                 report.send_replace(State::Restarting);
             }
         }
-        let restarted = if too_many(&mut deaths, Instant::now()) {
-            Err(format!("the server died {DEATHS} times within {} s", WITHIN.as_secs()))
-        } else {
-            restart(&recipe).await.map_err(|error| error.to_string())
-        };
-        match restarted {
-            Ok(new) => child = new,
-            Err(reason) => {
-                tracing::error!(%reason, "the database server cannot be kept running");
-                report.send_replace(State::Failed(reason));
+        tokio::select! {
+            _ = &mut stopped => {
+                report.send_replace(State::Stopped);
                 return;
             }
+            new = started_again(&recipe, &mut deaths, &report) => child = new,
         }
         report.send_replace(State::Ready { pid: child.pid() });
+    }
+}
+
+/// Tries until the server runs again.
+async fn started_again(
+    recipe: &Arc<Recipe>,
+    deaths: &mut VecDeque<Instant>,
+    report: &watch::Sender<State>,
+) -> KeptChild {
+    loop {
+        sleep(pause_after(deaths, Instant::now())).await;
+        match restart(recipe).await {
+            Ok(child) => return child,
+            Err(error) => {
+                tracing::error!(%error, "the database server cannot be started; trying again");
+                report.send_replace(State::Failing(error.to_string()));
+            }
+        }
     }
 }
 
@@ -173,12 +189,17 @@ async fn restart(recipe: &Arc<Recipe>) -> Result<KeptChild, Error> {
     start(recipe).await
 }
 
-fn too_many(deaths: &mut VecDeque<Instant>, now: Instant) -> bool {
+/// Counts a death, and says how long to wait before the next start.
+fn pause_after(deaths: &mut VecDeque<Instant>, now: Instant) -> Duration {
     deaths.push_back(now);
     while deaths.front().is_some_and(|first| now.duration_since(*first) > WITHIN) {
         deaths.pop_front();
     }
-    deaths.len() >= DEATHS
+    let many = u32::try_from(deaths.len()).unwrap_or(u32::MAX);
+    match many.checked_sub(AT_ONCE + 1) {
+        None => Duration::ZERO,
+        Some(further) => LONGEST_PAUSE.min(FIRST_PAUSE * (1 << further.min(10))),
+    }
 }
 
 async fn stop(child: &KeptChild) {
@@ -201,20 +222,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gives_up_after_many_deaths_in_a_short_time_only() {
+    fn starts_again_at_once_and_more_slowly_after_many_deaths_in_a_short_time() {
         let start = Instant::now();
         let mut deaths = VecDeque::new();
         for number in 0..20 {
-            assert!(
-                !too_many(&mut deaths, start + WITHIN * number),
-                "slow deaths are mended for ever"
-            );
+            let pause = pause_after(&mut deaths, start + WITHIN * number);
+            assert_eq!(pause, Duration::ZERO, "slow deaths are mended at once");
         }
         let mut deaths = VecDeque::new();
-        let quick: Vec<bool> = (0..5)
-            .map(|number| too_many(&mut deaths, start + Duration::from_secs(number)))
+        let quick: Vec<u64> = (0..10)
+            .map(|number| pause_after(&mut deaths, start + Duration::from_secs(number)).as_secs())
             .collect();
-        assert_eq!(quick, [false, false, false, false, true]);
+        assert_eq!(quick, [0, 0, 0, 0, 1, 2, 4, 8, 10, 10]);
     }
 
     #[test]

@@ -189,7 +189,7 @@ impl Stage {
             );
         }
         until("the copy of the catalog catches up", async || {
-            let all = control_plane_api::PageQuery::default();
+            let all = PageQuery::default();
             let projections = answered("projections", || self.teller.control.projections(&all))
                 .await
                 .items;

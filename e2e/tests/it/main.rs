@@ -4,14 +4,18 @@
 
 mod canary;
 mod cli;
+mod clocks;
 mod database;
+mod full_disk;
 mod invariants;
 mod kill;
 mod load;
 mod network;
+mod overload;
 mod paused;
 mod stage;
 mod stories;
 mod story;
 mod teller;
 mod truth;
+mod upgrade;

@@ -88,6 +88,13 @@ pub fn endless() -> Scenario {
     Scenario::new("endless", &format!("{head}{HOST}{ENDLESS}"))
 }
 
+/// A job that never ends by itself, and may run for so many seconds.
+pub fn limited(name: &str, seconds: u32) -> Scenario {
+    let nodes = ENDLESS.replace("timeout_seconds: 900", &format!("timeout_seconds: {seconds}"));
+    let head = "name: main\ntitle: Wait too long\ndescription: A job that its limit ends.\n";
+    Scenario::new(name, &format!("{head}{HOST}{nodes}"))
+}
+
 /// A job that goes on until it is told on the host, and leaves a line there when it has ended by itself.
 pub fn until_told(name: &str) -> Scenario {
     let script =

@@ -159,7 +159,7 @@ async fn field_note_24_cancelling_running_and_waiting_ones_frees_all_whichever_s
 
 /// The gate as it stands.
 async fn gate_of(stage: &Stage, id: OperationId) -> control_plane_api::GateView {
-    let all = control_plane_api::PageQuery::default();
+    let all = PageQuery::default();
     let gates = answered("gates", || stage.teller.control.gates(id, &all)).await;
     gates.items.into_iter().next().expect("the gate")
 }

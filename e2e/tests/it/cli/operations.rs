@@ -136,7 +136,11 @@ impl Cast {
         assert_eq!(self.bob.reads(&["get", "gates", id], 0)[0]["state"], "open");
         self.bob
             .types(&["approve", id, "--digest", &digest[..12], "-m", "looks right"], 0)
-            .tells(&["approved gate ask", "2 nodes on node/web-1", &format!("bound to {digest}")]);
+            .tells(&[
+                "approved gate ask",
+                "2 nodes on node/web-1",
+                &format!("bound to {digest}"),
+            ]);
     }
 
     fn looks_at_what_failed(&self, id: &str) {
@@ -218,7 +222,9 @@ impl Cast {
         self.ada
             .types(&["retry", id, "--set", "code=0", "--until-gate", "-m", "mended"], 8)
             .tells(&["ask waits for approval"]);
-        self.bob.types(&["approve", id, "--yes"], 0).tells(&["approved gate ask"]);
+        self.bob
+            .types(&["approve", id, "--yes"], 0)
+            .tells(&["approved gate ask"]);
         self.ada
             .types(&["watch", id], 0)
             .tells(&["✔ act", "✔ after", "succeeded"]);
