@@ -94,7 +94,8 @@ async fn a_runner_that_is_full_for_longer_than_its_token_holds_has_it_renewed_me
         .plane
         .until("the first output", |state| !state.attempts[&id].chunks.is_empty())
         .await;
-    let (before, session) = (runner.plane.state().tokens, runner.plane.state().sessions);
+    let before = runner.plane.state().tokens;
+    let session = runner.plane.state().sessions;
     runner
         .plane
         .until("further tokens", |state| state.tokens >= before + 3)
