@@ -5,12 +5,13 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use chrono::{TimeDelta, Utc};
 use contracts::{Changes, LifecycleStatus, ResourceUpdateCommand};
 use e2e::{Deployment, Role};
 use futures::future::join_all;
-use identity::{BearerToken, RotatingToken};
+use identity::{Minter, PrivateKey, RotatingToken};
 use kernel::ResourceId;
-use kernel::id::{CommandId, OperationId};
+use kernel::id::{CommandId, OperationId, OrganizationId};
 use resource_catalog_api::{ApplyResource, Client as Catalog, Outcome};
 use serde_json::json;
 
@@ -48,8 +49,18 @@ pub async fn resource(deployment: &Deployment, id: &str) -> (ResourceId, i64) {
 
 /// Updates come from services only.
 fn service(deployment: &Deployment) -> Catalog {
-    let token = deployment.platform(&["token", "mint", "service:bench", "--role", "service"]);
-    let tokens = RotatingToken::new(BearerToken::new(token.trim().to_owned()));
+    let data = deployment.data();
+    let key = PrivateKey::load(&data.join("keys/control-plane.pem")).expect("the key of the service");
+    let organization = std::fs::read_to_string(data.join("organization")).expect("own file");
+    let organization = OrganizationId(organization.trim().parse().expect("an id"));
+    let token = Minter::new(key, "control-plane").mint(
+        "service:control-plane",
+        organization,
+        [identity::Role::Service],
+        TimeDelta::minutes(10),
+        Utc::now(),
+    );
+    let tokens = RotatingToken::new(token.expect("a token"));
     Catalog::new(deployment.address(Role::ResourceCatalog), Some(Arc::new(tokens))).expect("an address")
 }
 
@@ -116,7 +127,7 @@ fn script(sample: &Sample) -> String {
          observed_state = jsonb_build_object('counter', version), provided = provided, version = version + 1, \
          updated_at = now() WHERE {this};\n\
          INSERT INTO resource_versions (organization_id, uid, version, changed, actor, command_id, occurred_at) \
-         SELECT organization_id, uid, version, ARRAY['observed_state.counter'], 'service:bench', gen_random_uuid(), \
+         SELECT organization_id, uid, version, ARRAY['observed_state.counter'], 'service:control-plane', gen_random_uuid(), \
          updated_at FROM resources WHERE {this};\n\
          INSERT INTO outbox (organization_id, key, version, kind, event_id, payload, occurred_at, traceparent) \
          SELECT organization_id, resource_id, version, 'resource.change', gen_random_uuid(), '{record}', updated_at, \
@@ -168,7 +179,10 @@ fn pgbench(deployment: &Deployment, script: &Path) -> f64 {
     let text = |key: &str| told[key].as_str().expect("told").to_owned();
     let password = std::fs::read_to_string(text("password_file")).expect("own file");
     let (clients, seconds) = (CLIENTS.to_string(), ROUND.as_secs().to_string());
-    let output = Command::new(format!("{}/pgbench", text("programs")))
+    // Where the server's program is found there may be links to it alone.
+    let server = Path::new(&text("programs")).join("postgres");
+    let server = server.canonicalize().expect("the server runs");
+    let output = Command::new(server.with_file_name("pgbench"))
         .args(["-n", "-M", "prepared", "-j", "2", "-c", &clients, "-T", &seconds, "-f"])
         .arg(script)
         .args(["-h", &text("sockets"), "-p", &told["port"].to_string()])

@@ -252,3 +252,25 @@ pub(crate) async fn read(
     metrics.0.pools.look();
     encode::answer(&metrics.registry())
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::http::StatusCode;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_is_elsewhere_reads_only_what_anyone_may() {
+        for (readers, address, status) in [
+            (MetricsFor::Loopback, "127.0.0.1", StatusCode::OK),
+            (MetricsFor::Loopback, "::ffff:127.0.0.1", StatusCode::OK),
+            (MetricsFor::Loopback, "192.0.2.7", StatusCode::FORBIDDEN),
+            (MetricsFor::Loopback, "2001:db8::7", StatusCode::FORBIDDEN),
+            (MetricsFor::Anyone, "192.0.2.7", StatusCode::OK),
+        ] {
+            let peer = Extension(PeerAddress(address.parse().unwrap()));
+            let answer = read(State((Metrics::new(), readers)), Some(peer)).await;
+            assert_eq!(answer.status(), status, "{readers:?} {address}");
+        }
+    }
+}
