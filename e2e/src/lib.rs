@@ -17,7 +17,7 @@ pub use deployment::{Deployment, Options, Role};
 pub use other_version::{Changed, OtherVersion};
 pub use program::platform_program;
 pub use rows::DATABASES;
-pub use scenario::{Scenario, one_host};
+pub use scenario::{MARKS, Scenario, one_host, takes_a_host};
 pub use small_disk::SmallDisk;
 pub use wiring::Link;
 pub use world::World;

@@ -48,17 +48,11 @@ impl Scenario {
     }
 }
 
-/// One host: a check that changes nothing, a command that must run exactly once (it adds a line to a file on
-/// the host), a check of that, and an update of the catalog that brings the evidence.
+/// Of a template: one host as `host`, claimed in the way of `claim`, and a parameter `mark` that names a file on it.
 #[must_use]
-pub fn one_host() -> Scenario {
-    Scenario::new(
-        "one-host",
-        &format!(
-            r#"name: main
-title: Mark a host once
-description: Adds one line to a file on the host.
-parameters:
+pub fn takes_a_host(claim: &str) -> String {
+    format!(
+        r#"parameters:
   mark:
     description: The file.
     schema: {{type: string, pattern: "^[a-z0-9-]+$"}}
@@ -68,8 +62,38 @@ requirements:
     count: {{min: 1, max: 1}}
     capabilities: [os.linux]
     connection: true
-    claim: exclusive
-nodes:
+    claim: {claim}
+"#
+    )
+}
+
+/// Of a template: a node that leaves a line in that file, each time that it runs.
+pub const MARKS: &str = r#"nodes:
+  - id: mark
+    title: Mark it
+    kind: job
+    job:
+      type: ssh
+      targets: host
+      parameters:
+        script: echo "$PLATFORM_ATTEMPT" >> /srv/${parameters.mark}
+      secrets: [{secret_ref: "vault://ssh/hosts"}]
+      timeout_seconds: 120
+      idempotent: false
+"#;
+
+/// One host: a check that changes nothing, a command that must run exactly once (it adds a line to a file on
+/// the host), a check of that, and an update of the catalog that brings the evidence.
+#[must_use]
+pub fn one_host() -> Scenario {
+    let host = takes_a_host("exclusive");
+    Scenario::new(
+        "one-host",
+        &format!(
+            r#"name: main
+title: Mark a host once
+description: Adds one line to a file on the host.
+{host}nodes:
   - id: look
     title: Look at the host
     kind: job

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use control_plane_api::{ListEventsQuery, ListNodeRunsQuery, NodeRunState, PageQuery};
-use e2e::{DATABASES, Deployment, Options, Scenario};
+use e2e::{DATABASES, Deployment, Options, Scenario, takes_a_host};
 use kernel::id::OperationId;
 use serde::Serialize;
 
@@ -43,21 +43,8 @@ const PLAYBOOK: &str = r#"
 "#;
 
 fn scenario() -> Scenario {
-    let template = r#"name: main
-title: Print a secret in every way
-description: Nothing of it may be seen anywhere.
-parameters:
-  mark:
-    description: The file.
-    schema: {type: string, pattern: "^[a-z0-9-]+$"}
-requirements:
-  host:
-    resource_type: compute.node
-    count: {min: 1, max: 1}
-    capabilities: [os.linux]
-    connection: true
-    claim: exclusive
-nodes:
+    let head = "name: main\ntitle: Print a secret in every way\ndescription: Nothing of it may be seen anywhere.\n";
+    let nodes = r#"nodes:
   - id: play
     title: Print it from a playbook
     kind: job
@@ -109,7 +96,8 @@ nodes:
       timeout_seconds: 60
       idempotent: false
 "#;
-    Scenario::with_content("canary", template, &[("site.yml", PLAYBOOK)])
+    let template = format!("{head}{}{nodes}", takes_a_host("exclusive"));
+    Scenario::with_content("canary", &template, &[("site.yml", PLAYBOOK)])
 }
 
 /// What base64 shows of a value wherever it begins within the encoded text.

@@ -1,7 +1,7 @@
 //! Ten times as many operations at once as there are places to run them.
 
 use control_plane_api::OperationState;
-use e2e::{Options, Scenario};
+use e2e::{MARKS, Options, Scenario, takes_a_host};
 use execution_plane_api::AttemptListQuery;
 
 use crate::stage::Stage;
@@ -12,34 +12,9 @@ const SLOTS: u32 = 4;
 
 /// One line on the host, which may be shared.
 fn shared() -> Scenario {
-    let template = r#"name: main
-title: Mark a host that others use as well
-description: Adds one line to a file on the host.
-parameters:
-  mark:
-    description: The file.
-    schema: {type: string, pattern: "^[a-z0-9-]+$"}
-requirements:
-  host:
-    resource_type: compute.node
-    count: {min: 1, max: 1}
-    capabilities: [os.linux]
-    connection: true
-    claim: shared
-nodes:
-  - id: mark
-    title: Mark it
-    kind: job
-    job:
-      type: ssh
-      targets: host
-      parameters:
-        script: echo "$PLATFORM_ATTEMPT" >> /srv/${parameters.mark}
-      secrets: [{secret_ref: "vault://ssh/hosts"}]
-      timeout_seconds: 120
-      idempotent: false
-"#;
-    Scenario::new("shared", template)
+    let head =
+        "name: main\ntitle: Mark a host that others use as well\ndescription: Adds one line to a file on the host.\n";
+    Scenario::new("shared", &format!("{head}{}{MARKS}", takes_a_host("shared")))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

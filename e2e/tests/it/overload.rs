@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use client_kit::ClientError;
 use control_plane_api::{CreateOperation, OperationState};
-use e2e::{Options, Scenario};
+use e2e::{MARKS, Options, Scenario, takes_a_host};
 use execution_plane_api::CommandPolicyBody;
 use kernel::id::OperationId;
 use resource_catalog_api::ApplyCapabilityDefinition;
@@ -31,35 +31,9 @@ const AT_ONCE: usize = 400;
 
 /// An operation that has nothing to run: what is to be overloaded is the platform, not the host.
 fn nothing_to_do() -> Scenario {
-    let template = r#"name: main
-title: Look at whether there is something to do
-description: There never is.
-parameters:
-  mark:
-    description: The file.
-    schema: {type: string, pattern: "^[a-z0-9-]+$"}
-requirements:
-  host:
-    resource_type: compute.node
-    count: {min: 1, max: 1}
-    capabilities: [os.linux]
-    connection: true
-    claim: shared
-nodes:
-  - id: mark
-    title: Mark it
-    kind: job
-    when: parameters.mark == ''
-    job:
-      type: ssh
-      targets: host
-      parameters:
-        script: echo "$PLATFORM_ATTEMPT" >> /srv/${parameters.mark}
-      secrets: [{secret_ref: "vault://ssh/hosts"}]
-      timeout_seconds: 120
-      idempotent: false
-"#;
-    Scenario::new("nothing-to-do", template)
+    let head = "name: main\ntitle: Look at whether there is something to do\ndescription: There never is.\n";
+    let nodes = MARKS.replace("    job:\n", "    when: parameters.mark == ''\n    job:\n");
+    Scenario::new("nothing-to-do", &format!("{head}{}{nodes}", takes_a_host("shared")))
 }
 
 /// Something to ask for; each goes to another service.

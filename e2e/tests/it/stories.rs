@@ -1,7 +1,7 @@
 //! Small stories that together pass every place where a process can be made to die.
 
 use control_plane_api::{Intervention, Operation, OperationState, WaitingFor};
-use e2e::{Role, Scenario};
+use e2e::{Role, Scenario, takes_a_host};
 use execution_plane_api::{AttemptListQuery, CommandPolicyBody, RunnerListQuery};
 use kernel::id::{OperationId, PlanId};
 use resource_catalog_api::ApplyCapabilityDefinition;
@@ -55,18 +55,10 @@ pub struct Promised {
     pub annotation: Option<String>,
 }
 
-const HOST: &str = r#"parameters:
-  mark:
-    description: The file.
-    schema: {type: string, pattern: "^[a-z0-9-]+$"}
-requirements:
-  host:
-    resource_type: compute.node
-    count: {min: 1, max: 1}
-    capabilities: [os.linux]
-    connection: true
-    claim: exclusive
-"#;
+/// A template that takes one host for itself.
+fn on_a_host(head: &str, nodes: &str) -> String {
+    format!("{head}{}{nodes}", takes_a_host("exclusive"))
+}
 
 const ENDLESS: &str = r#"nodes:
   - id: wait
@@ -85,14 +77,14 @@ const ENDLESS: &str = r#"nodes:
 /// A template whose only job never ends by itself.
 pub fn endless() -> Scenario {
     let head = "name: main\ntitle: Wait for ever\ndescription: A job that ends only when it is cancelled.\n";
-    Scenario::new("endless", &format!("{head}{HOST}{ENDLESS}"))
+    Scenario::new("endless", &on_a_host(head, ENDLESS))
 }
 
 /// A job that never ends by itself, and may run for so many seconds.
 pub fn limited(name: &str, seconds: u32) -> Scenario {
     let nodes = ENDLESS.replace("timeout_seconds: 900", &format!("timeout_seconds: {seconds}"));
     let head = "name: main\ntitle: Wait too long\ndescription: A job that its limit ends.\n";
-    Scenario::new(name, &format!("{head}{HOST}{nodes}"))
+    Scenario::new(name, &on_a_host(head, &nodes))
 }
 
 /// A job that goes on until it is told on the host, and leaves a line there when it has ended by itself.
@@ -101,7 +93,7 @@ pub fn until_told(name: &str) -> Scenario {
         "; while [ ! -e /srv/${parameters.mark}-go ]; do sleep 0.1; done; echo end >> /srv/${parameters.mark}-end";
     let nodes = ENDLESS.replace("; echo begun; sleep 600", script);
     let head = "name: main\ntitle: Wait for a word\ndescription: A job that ends when it is told.\n";
-    Scenario::new(name, &format!("{head}{HOST}{nodes}"))
+    Scenario::new(name, &on_a_host(head, &nodes))
 }
 
 const fn course_nodes() -> &'static str {
@@ -173,7 +165,7 @@ fn course(mark: &str) -> Scenario {
     );
     Scenario::with_content(
         &format!("course-{mark}"),
-        &format!("{head}{HOST}{nodes}"),
+        &on_a_host(head, nodes),
         &[("make.sh", &script)],
     )
 }
@@ -199,7 +191,7 @@ pub fn gated() -> Scenario {
       idempotent: false
 "#;
     let head = "name: main\ntitle: Behind a gate\ndescription: Nothing runs unless it is allowed.\n";
-    Scenario::new("gated", &format!("{head}{HOST}{nodes}"))
+    Scenario::new("gated", &on_a_host(head, nodes))
 }
 
 /// A job that leaves an artifact, and one that leaves evidence.
@@ -211,7 +203,7 @@ pub fn with_artifact() -> Scenario {
     let head = "name: main\ntitle: Leave something\ndescription: An artifact, a log and evidence.\n";
     let script = "#!/bin/sh\necho \"$PLATFORM_ATTEMPT\" >> \"/srv/$1\"\n\
                   seq 1 2000\nseq 1 5000 > \"$PLATFORM_ARTIFACTS/made.txt\"\n";
-    Scenario::with_content("with-artifact", &format!("{head}{HOST}{nodes}"), &[("make.sh", script)])
+    Scenario::with_content("with-artifact", &on_a_host(head, &nodes), &[("make.sh", script)])
 }
 
 impl Stage {
@@ -282,7 +274,7 @@ impl Stage {
         self.annotate(mark).await;
         let pack = Scenario::with_content(
             &format!("written-{mark}"),
-            &format!("name: main\ntitle: T\ndescription: Only published.\n{HOST}{ENDLESS}"),
+            &on_a_host("name: main\ntitle: T\ndescription: Only published.\n", ENDLESS),
             &[("mark.txt", mark)],
         );
         let published = teller.publish(&pack).await;

@@ -19,9 +19,9 @@ use crate::read::{digest, fact};
 
 /// Facts a batch.
 const BATCH: i64 = 1_000;
-/// Time between looks. Longer than between two batches of the feed: nobody waits for the chain, and each batch is a
+/// Time between looks, as everywhere: nobody waits for the chain, and each batch is a
 /// commit that others have to wait for.
-const SWEEP: Duration = Duration::from_millis(500);
+const SWEEP: Duration = Duration::from_secs(1);
 
 const LOCK: &str = "SELECT pg_try_advisory_xact_lock(hashtext('audit.chain'), 0)";
 // A fact that is gone before it was chained keeps its place in the queue, which whoever verifies is told of.
