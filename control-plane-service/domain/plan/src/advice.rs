@@ -60,7 +60,7 @@ pub struct BlastRadius {
 }
 
 /// How long it will take, without the time that people take at gates: from the last runs of the template in
-/// the organization; absent where they do not tell.
+/// the organization; absent where they do not tell, and beside an operation that was begun without a preview.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Estimate {
     pub seconds: u64,

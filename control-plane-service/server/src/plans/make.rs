@@ -206,13 +206,24 @@ async fn advice(
     freshness: Freshness,
 ) -> Result<Advice, Problem> {
     let blast_radius = blast(connection, plan).await?;
-    let history = history::samples(connection, plan).await;
-    let history = history.map_err(|error| database_problem(&error.into()))?;
     Ok(Advice {
         slots,
         freshness,
         blast_radius,
         risk: template.risk.clone(),
-        estimate: estimate(plan, &history),
+        estimate: None,
     })
+}
+
+/// Adds how long it will take. For who looks before it is begun: who begins it at once does not wait for that.
+///
+/// # Errors
+/// The database failed.
+pub async fn foretell(connection: &mut PgConnection, made: &mut Made) -> Result<(), Problem> {
+    if let Some(document) = &made.document {
+        let history = history::samples(connection, document.plan()).await;
+        let history = history.map_err(|error| database_problem(&error.into()))?;
+        made.advice.estimate = estimate(document.plan(), &history);
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use axum::extract::State;
 use control_plane_api::{PlanRequest, PlanView, PreviewQuery};
 use kernel::id::PlanId;
 
-use super::make::make;
+use super::make::{foretell, make};
 use super::planner::of_store;
 use super::store::{self, NewPlan};
 use crate::planning::PlanningApp;
@@ -32,7 +32,8 @@ pub async fn preview_plan(
     if let Claim::Replay(stored) = idempotency_sqlx::claim(&mut tx, organization, &request).await? {
         return Ok(stored);
     }
-    let made = make(&mut tx, &app.library, organization, &body).await?;
+    let mut made = make(&mut tx, &app.library, organization, &body).await?;
+    foretell(&mut tx, &mut made).await?;
     let id = PlanId::new_v7();
     let plan = NewPlan {
         id,
